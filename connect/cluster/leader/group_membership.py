@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -23,6 +24,8 @@ from connect.lib.deadline import Deadline
 POLL_S: Final = 0.02
 """A new assignment is claimed, and a stop is noticed, within this many seconds."""
 RETRY_S: Final = 1.0
+NAMESAKE_RETRY_S: Final = 60.0
+"""A worker whose address another worker has, too, tries after so long if that one is gone."""
 LEADER_SLOT: Final = 0
 """The worker that owns this slot leads."""
 
@@ -76,6 +79,12 @@ class GroupMembership:
         self._member: GroupMember | None = None
         self._is_member = False
         self._is_out = False
+        self._contested = False
+        """It is true when another worker has claimed slots that this worker holds, as far as the group has told."""
+        self._process = time.time_ns()
+        self._namesake: str | None = None
+        """It says which other worker has this worker's address, as long as this worker stays out because of it."""
+        self._is_overwritten = False
         self._generation = 0
         self._rebalances = RebalanceTimes()
         self._listener: MembershipListener | None = None
@@ -106,7 +115,7 @@ class GroupMembership:
     def trouble(self) -> str | None:
         """Return why the brokers were last not reached; None if they are reached, as far as is known."""
         member = self._member
-        return None if member is None else member.trouble
+        return self._namesake or (None if member is None else member.trouble)
 
     def start(self, url: str, worker_id: str, listener: MembershipListener) -> None:
         """Join the group on a thread of its own."""
@@ -121,11 +130,7 @@ class GroupMembership:
         if claimed is None:
             return
         claims = self._configs.claims  # not the snapshot, as this runs for each record
-        mine = claims.workers.get(self._worker_id)
-        taken = claimed - frozenset(mine.slots if mine else ())
-        if taken & self._held and claims.next_offset > self._generation:
-            _logger.warning("slots_claimed_by_others", extra={"slots": len(taken)})
-            self._give_up(taken)
+        self._heed(claimed, claims)
         self._renew(claims)
 
     def close(self, deadline: Deadline) -> None:
@@ -172,10 +177,12 @@ class GroupMembership:
                 _logger.warning("group_not_reached", extra={"error": str(error)})
             except (ConnectError, TimeoutError) as error:
                 _logger.error("group_not_joined", extra={"error": str(error)})  # noqa: TRY400 - the text says what to do
-            self._stopping.wait(pause_s)
+            self._stopping.wait(pause_s if self._namesake is None else NAMESAKE_RETRY_S)
             pause_s = RETRY_S
 
     def _serve(self) -> None:
+        self._contested, self._namesake = False, None
+        self._claimed, self._is_member, self._is_overwritten = None, False, False
         member = self._member = self._join(self._worker_id, self)
         try:
             while not self._stopping.is_set():
@@ -184,19 +191,62 @@ class GroupMembership:
                 except RetriableError as error:
                     _logger.debug("group_answered", extra={"error": str(error)})
                 self._claim()
+                if self._namesake is not None:
+                    raise ConnectError(self._namesake)
+                if self._contested:
+                    raise RetriableError("Other workers have claimed slots of this worker, so it joins anew.")
         finally:
             member.close(Deadline.after(self._release_timeout_s))
+            if self._held and not self._stopping.is_set():
+                self.lost(self._held)  # the member was killed before it could tell
 
     def _claim(self) -> None:
         # A member without slots also writes a claim, once: from then on it can be reached, and answers.
-        if self._claimed == self._held or not self._is_member:
+        if not self._is_member or (self._claimed == self._held and not self._is_overwritten):
             return
         claimed = self._held
-        self._configs.put(WorkerRecord(self._worker_id, self._url, sorted(claimed)))
+        self._is_overwritten = False
+        self._configs.put(WorkerRecord(self._worker_id, self._url, sorted(claimed), self._process))
         self._claimed = claimed
-        self._generation = self._configs.claims.next_offset
+        claims = self._configs.claims
+        self._generation = claims.next_offset
         _logger.info("slots_claimed", extra={"slots": len(claimed), "leads": LEADER_SLOT in claimed})
-        self._renew(self._configs.claims)
+        self._heed(claimed, claims)
+        self._renew(claims)
+
+    def _heed(self, claimed: frozenset[int], claims: Claims) -> None:
+        """Give up what another worker has claimed since, and join anew.
+
+        The other claim may be a late one, of a worker that is itself out. The group assigns slots that it has never
+        taken away only to those who join.
+        """
+        mine = claims.workers.get(self._worker_id)
+        taken = claimed - frozenset(mine.slots if mine else ())
+        if self._contested or claims.next_offset < self._generation:
+            return
+        if mine is not None and mine.process != self._process:
+            self._heed_namesake(mine)
+        elif taken & self._held:
+            self._leave(taken)
+
+    def _heed_namesake(self, other: WorkerRecord) -> None:
+        """Leave the group if the other worker with this address began first, as both replace each other's claims."""
+        if other.process < self._process:
+            self._namesake = (
+                f"Another worker that is up has this worker's address {self._worker_id}, so this one runs nothing, and "
+                f"looks again in {NAMESAKE_RETRY_S:g} s. Give each worker of the group its own "
+                "rest.advertised.host.name or port."
+            )
+            self._leave(self._held)
+        elif self._held.intersection(other.slots):
+            self._leave(self._held)
+        else:
+            self._is_overwritten = True
+
+    def _leave(self, slots: frozenset[int]) -> None:
+        _logger.warning("slots_claimed_by_others", extra={"slots": len(slots)})
+        self._contested = self._is_out = True
+        self._give_up(slots)
 
     def _give_up(self, slots: frozenset[int]) -> None:
         self._held -= slots

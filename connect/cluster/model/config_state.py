@@ -6,7 +6,7 @@ Source of the rules: org.apache.kafka.connect.storage.KafkaConfigBackingStore (K
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from connect.cluster.model.config_records import (
     CommitRecord,
@@ -206,7 +206,7 @@ class ConfigState:
         for worker_id, other in tuple(self._workers.items()):
             if taken.intersection(other.slots):
                 kept = tuple(s for s in other.slots if s not in taken)
-                self._workers[worker_id] = WorkerRecord(worker_id, other.url, kept)
+                self._workers[worker_id] = replace(other, slots=kept)
         self._workers[record.worker_id] = record
 
 

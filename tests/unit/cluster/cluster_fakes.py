@@ -73,6 +73,9 @@ class MemoryTopic:
     def keys(self):
         return [key.decode() for key, _ in self.records]
 
+    def last(self, wanted):
+        return next((key, value) for key, value in reversed(self.records) if key.decode() == wanted)
+
 
 class MemoryLog:
     def __init__(self, topic, on_record):

@@ -3,6 +3,7 @@
 import queue
 import threading
 from concurrent.futures import wait
+from dataclasses import replace
 
 import pytest
 from captured_logs import capture_logs
@@ -12,7 +13,7 @@ from connect.api.errors import RetriableError
 from connect.cluster.herder import requests
 from connect.cluster.hosts.lease import LEASE_OVER, Lease
 from connect.cluster.leader.group_membership import GroupMembership
-from connect.cluster.model.config_records import WorkerRecord
+from connect.cluster.model.config_records import WorkerRecord, decode, encode
 from connect.cluster.model.config_state import Claims
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
 from connect.cluster.model.request_errors import NotFoundError, NotLeaderError
@@ -48,7 +49,7 @@ class Cluster:
     def __init__(self):
         self.world, self.members, self.herders, self.leases = World(), {}, {}, {}
 
-    def start(self, name):
+    def start(self, name, address=None):
         def join(worker_id, listener):
             self.members[name] = Member(listener)
             return self.members[name]
@@ -58,7 +59,7 @@ class Cluster:
         def membership(configs):
             return GroupMembership(configs, join, self.leases[name], 2)
 
-        self.herders[name] = self.world.herder(membership, worker_id=f"{name}:1")
+        self.herders[name] = self.world.herder(membership, worker_id=address or f"{name}:1")
         eventually(lambda: name in self.members)
         return self.herders[name]
 
@@ -266,6 +267,62 @@ def test_a_worker_that_reads_anothers_claim_on_its_slots_gives_them_up(cluster, 
     second.worker.require_leader()
     with pytest.raises(NotLeaderError):
         first.worker.require_leader()
+
+
+def test_no_slot_stays_without_owner_after_a_claim_that_came_late(cluster, pair):
+    """The group never took slot 0 from the first worker, so it does not assign the slot to it again by itself."""
+    first, second = pair
+    create(first)
+    eventually(lambda: workers(second) == ["a:1", "a:1", "b:1", "b:1"])
+    before, claim = cluster.members["a"], decode(*cluster.world.configs.last("worker-b:1"))
+    for slots in ((0, 3, 4, 5), (3, 4, 5)):  # the first one had waited in a worker that was cut off
+        cluster.world.configs.append(*encode(replace(claim, slots=slots)))
+    assert first.worker.view.slots == {1, 2}
+    eventually(lambda: before.left and cluster.members["a"] is not before)
+    cluster.deal("a", "assigned", {0, 1, 2})
+    eventually(lambda: len(first.worker.view.owners) == len(second.worker.view.owners) == SLOTS)
+    first.worker.require_leader()
+    eventually(lambda: workers(second) == ["a:1", "a:1", "b:1", "b:1"])
+
+
+def test_a_claim_that_came_before_its_writer_had_read_back_its_own_is_heeded(cluster):
+    """It is in the log behind the worker's own claim, and both are read in one go."""
+    first, topic = cluster.start("a"), cluster.world.configs
+    log = topic.append
+
+    def append(key, value):
+        log(key, value)
+        if key == b"worker-a:1":
+            topic.append = log
+            log(*encode(WorkerRecord("b:1", "http://b:1", (0, 1))))
+
+    topic.append = append
+    before = cluster.members["a"]
+    cluster.deal("a", "assigned", {0, 1, 2})
+    eventually(lambda: before.left and cluster.members["a"] is not before)
+    cluster.deal("a", "assigned", {0, 1, 2})
+    eventually(lambda: first.worker.view.slots == {0, 1, 2})
+    assert first.worker.view.owners == dict.fromkeys(range(3), "a:1")
+
+
+def test_of_two_workers_with_one_address_the_later_one_leaves_and_says_why(cluster):
+    """Each would replace the other's claim, and the cluster would have no leader for ever."""
+    first, second = cluster.start("a"), cluster.start("b", "a:1")
+    cluster.deal("a", "assigned", {0, 1, 2})
+    eventually(lambda: first.worker.view.leads)
+    create(first)
+    eventually(lambda: workers(first) == ["a:1"] * 4)
+    started = len(cluster.world.started())
+    stays, leaves = cluster.members["a"], cluster.members["b"]
+    cluster.deal("b", "assigned", {3, 4, 5})
+    eventually(lambda: leaves.left)
+    assert "rest.advertised.host.name" in second.worker.kafka_trouble
+    assert not second.worker.is_ready
+    cluster.deal("a", "assigned", {3, 4, 5})
+    eventually(lambda: first.worker.view.owners == second.worker.view.owners == dict.fromkeys(range(SLOTS), "a:1"))
+    first.worker.require_leader()
+    assert not stays.left
+    assert len(cluster.world.started()) == started
 
 
 def test_a_new_leader_starts_nothing_twice(cluster, pair):
