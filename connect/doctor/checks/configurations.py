@@ -12,6 +12,7 @@ from connect.cluster.validation.rules import DLQ
 from connect.doctor.model.facts import ConnectorFacts, Facts
 from connect.doctor.model.findings import Finding, Severity
 from connect.doctor.model.words import number, topic_config_line
+from connect.lib.printable import without_known_plugins
 from connect.runtime.settings.alert_keys import WEBHOOK_URL
 from connect.runtime.settings.topic_groups import PREFIX as TOPIC_CREATION
 
@@ -32,10 +33,10 @@ class Configurations:
             for message, keys in _by_message(connector.errors).items():
                 fix = "\n".join(f'"{key}": "..."' for key in keys) + "  # as the message says"
                 why = "The connector fails, or will not start again."
-                yield Finding("broken-key", Severity.ERROR, subject, message, why, fix)
+                yield Finding("broken-key", Severity.ERROR, subject, without_known_plugins(message), why, fix)
             for part, cause in connector.failures.items():
                 yield Finding(
-                    "failed", Severity.ERROR, subject, f"The {part} is FAILED: {cause}",
+                    "failed", Severity.ERROR, subject, f"The {part} is FAILED: {without_known_plugins(cause)}",
                     "No row moves there until the cause is mended.",
                     f"connect connectors why {quote(connector.name)}  # then: connect connectors restart "
                     f"{quote(connector.name)}",

@@ -120,3 +120,13 @@ def test_no_broker_is_the_only_thing_said_of_kafka():
     found = examined(replace(SOUND, kafka=ClusterState(trouble="gone")))
 
     assert [finding.evidence for finding in found] == ["gone"]
+
+
+def test_a_class_that_is_not_here_is_told_without_all_that_are():
+    said = "Failed to find any class that implements Connector, available connectors are: PluginDesc{klass=class a.B}"
+    sink = with_sink()
+    [sound] = sink.connectors
+    facts = replace(sink, connectors=[replace(sound, errors={"connector.class": [said]}, failures={"connector": said})])
+    told = [finding.evidence for finding in examined(facts) if finding.name in {"broken-key", "failed"}]
+    assert len(told) == 2
+    assert all("`connect plugins` lists" in text and "PluginDesc" not in text for text in told)
