@@ -214,6 +214,9 @@ class FakeOffsets:
         values = pa.array([json.dumps(position.offset).encode() for position in positions], pa.binary())
         return RawBatch(OFFSETS, values, keys=pa.array([self.key(position) for position in positions], pa.binary()))
 
+    def close(self) -> None:
+        pass
+
     def copy(self, positions: Sequence[SourcePosition]) -> None:
         self.copied += positions
 

@@ -69,8 +69,17 @@ class StoredSourceOffsets:
             self._call("write_offsets", name, config, [(p.partition, p.offset) for p in positions], deadline)
             return
         log = self._read_topic(deadline)
-        for written in [log.put(*self._table.record(name, position)) for position in positions]:
-            written.result(deadline.remaining_s)
+        writing = [log.put(*self._table.record(name, position)) for position in positions]
+        try:
+            for written in writing:
+                written.result(deadline.remaining_s)
+        except TimeoutError as error:
+            # Left in the queue they would be written later, over those of tasks that run again by then.
+            log.give_up(f"offsets that were set for connector {name} were not acknowledged in time")
+            raise FailedRequestError(
+                f"Failed to write offsets of connector {name}: the brokers did not acknowledge them in time. Some of "
+                "them may be written. Send the request again."
+            ) from error
         log.read_to_end(deadline)
 
     def close(self) -> None:

@@ -25,6 +25,9 @@ class RecordLog(Protocol):
     def put_all(self, records: Sequence[tuple[bytes, bytes | None]], transactional: bool = False) -> Future[None]:
         """Write records in order, all or none if `transactional` (after `claim`). FencedError: another has claimed."""
 
+    def give_up(self, reason: str) -> None:
+        """Fail all records of `put` that are not acknowledged yet, so that none of them is written later."""
+
     def claim(self, deadline: Deadline) -> None:
         """Shut out all others that write to this topic in transactions."""
 

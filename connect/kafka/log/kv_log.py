@@ -128,6 +128,14 @@ class KeyValueLog:
             return _all_of([self.put(key, value) for key, value in records])
         return self._claimed().put_all(records)
 
+    def give_up(self, reason: str) -> None:
+        """Fail all records of `put` that are not acknowledged yet, so that none of them is written later.
+
+        If the producer is shared, those of others fail, too.
+        """
+        if self._writer is not None:
+            self._writer.give_up(reason)
+
     def claim(self, deadline: Deadline) -> None:
         """Fence older owners of the transactional id, so that only this log may write in transactions."""
         self._claimed().claim(deadline)

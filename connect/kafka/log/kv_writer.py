@@ -80,6 +80,10 @@ class RecordWriter:
             return MissingPartitionError(f"Failed {doing}: its partition was deleted before the record was sent.")
         return translate(error, doing, self._needs)
 
+    def give_up(self, reason: str) -> None:
+        """Fail all records on the way, so that none of them is sent later: also those of others, if they share it."""
+        self._producer.give_up(reason)
+
     def close(self, timeout_s: float) -> None:
         """Wait at most `timeout_s` seconds for acknowledgements, then fail the futures that are left."""
         if self._owns:

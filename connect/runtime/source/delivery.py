@@ -93,7 +93,11 @@ class AtLeastOnceDelivery:
         return interval_over or (self._is_behind and self._ledger.is_settled)
 
     def close(self) -> None:
-        """Do nothing, as nothing is left half done: rows whose offset is not stored are read again."""
+        """Have no offset stored from now on, as the next run of the task may run elsewhere, and store later ones.
+
+        Rows whose offset is not stored are read again.
+        """
+        self._offsets.close()
 
     def check(self) -> None:
         """Raise the first delivery error."""

@@ -43,18 +43,13 @@ class OffsetStore:
         """Return the record key of a position: the bytes already stored, else new ones."""
         return self._table.key(connector, position.partition)
 
-    def store(self, connector: str, positions: Sequence[SourcePosition], deadline: Deadline) -> None:
-        """Write positions and wait until Kafka has them. RetriableError when the deadline passes first."""
-        futures = self.put(connector, positions)
-        done = wait(futures, timeout=deadline.remaining_s)
-        for future in done.done:
-            future.result()
-        if done.not_done:
-            raise RetriableError(f"{len(done.not_done)} of {len(futures)} offsets were not acknowledged in time.")
-
     def put(self, connector: str, positions: Sequence[SourcePosition]) -> list[Future[None]]:
         """Write positions; each future ends when Kafka has one."""
         return [self._log.put(*self._table.record(connector, position)) for position in positions]
+
+    def give_up(self, reason: str) -> None:
+        """Fail all positions on the way, also those of other connectors, so that none of them is written later."""
+        self._log.give_up(reason)
 
     def positions(self, connector: str) -> list[SourcePosition]:
         """Return all stored positions of a connector."""
@@ -82,6 +77,8 @@ class SourceOffsets:
         self._connector = connector
         self._store = store
         self._fallback = fallback
+        self._late: list[tuple[OffsetStore, Future[None]]] = []
+        """Holds the writes that were not acknowledged when the time for them was over, with the store that has each."""
 
     @property
     def topic(self) -> str:
@@ -120,14 +117,14 @@ class SourceOffsets:
     def store(self, positions: Sequence[SourcePosition], deadline: Deadline) -> None:
         """Write positions and wait until Kafka has them. RetriableError when the deadline passes first."""
         self.forget_copies(positions, deadline)
-        self._store.store(self._connector, positions, deadline)
+        self._put(self._store, positions, deadline)
         self.copy(positions)
 
     def forget_copies(self, positions: Sequence[SourcePosition], deadline: Deadline) -> None:
         """Remove the worker's copies of those positions whose offset is None. Call it before `positions` are stored."""
         gone = [position for position in positions if position.offset is None]
         if gone and self._fallback is not None:
-            self._fallback.store(self._connector, gone, deadline)
+            self._put(self._fallback, gone, deadline)
 
     def copy(self, positions: Sequence[SourcePosition]) -> list[Future[None]]:
         """Copy written positions into the worker's topic, without waiting. A failure is logged."""
@@ -137,6 +134,21 @@ class SourceOffsets:
         for written in copies:
             written.add_done_callback(self._note)
         return copies
+
+    def close(self) -> None:
+        """Have no position written that was not acknowledged yet: it could come behind those of the task's next run."""
+        for store in {store for store, written in self._late if not written.done()}:
+            store.give_up("a task ended before its offsets were acknowledged")
+
+    def _put(self, store: OffsetStore, positions: Sequence[SourcePosition], deadline: Deadline) -> None:
+        written = store.put(self._connector, positions)
+        done = wait(written, timeout=deadline.remaining_s)
+        self._late = [(kept, late) for kept, late in self._late if not late.done()]
+        self._late += [(store, late) for late in done.not_done]
+        for future in done.done:
+            future.result()
+        if done.not_done:
+            raise RetriableError(f"{len(done.not_done)} of {len(written)} offsets were not acknowledged in time.")
 
     def _note(self, written: Future[None]) -> None:
         if (error := written.exception()) is not None:

@@ -1,10 +1,10 @@
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import pytest
-from cluster_fakes import eventually
+from cluster_fakes import MemoryLog, eventually
 
-from connect.api.errors import ConfigProblem
-from connect.api.records import TopicPartition
+from connect.api.errors import ConfigProblem, RetriableError
+from connect.api.records import SourcePosition, TopicPartition
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
 from connect.cluster.model.request_errors import (
     BadRequestError,
@@ -13,6 +13,8 @@ from connect.cluster.model.request_errors import (
     NotFoundError,
     RequestError,
 )
+from connect.cluster.offsets.source_offsets import StoredSourceOffsets
+from connect.lib.deadline import Deadline
 from connect.runtime.task.messages import CallResult, StopTask, TaskState
 
 GROUP = "connect-c"
@@ -111,6 +113,31 @@ def test_offsets_that_were_written_beside_a_resume_are_not_called_well_set(world
     world.offsets.append = append
     with pytest.raises(FailedRequestError, match="resumed or deleted meanwhile"):
         herder.offsets.alter("c", [PartitionOffset({"file": "a"}, {"position": 7})]).result(60)
+
+
+class SlowLog(MemoryLog):
+    """A topic whose brokers acknowledge nothing in time."""
+
+    def put(self, key, value):
+        self.late = Future()
+        return self.late
+
+    def give_up(self, reason):
+        self.late.set_exception(RetriableError(reason))
+
+
+def test_offsets_that_were_not_acknowledged_in_time_are_not_written_later(world):
+    made = []
+
+    def make_log(on_record):
+        made.append(SlowLog(world.offsets, on_record))
+        return made[-1]
+
+    stored = StoredSourceOffsets(make_log, None, lambda config: False, None)
+    with pytest.raises(FailedRequestError, match="did not acknowledge them in time"):
+        stored.write("c", {}, [SourcePosition({"file": "a"}, {"position": 7})], Deadline.after(0.05))
+    (log,) = made
+    assert log.late.done()
 
 
 def test_a_source_is_asked_before_its_offsets_are_altered_or_reset(world, herder):
