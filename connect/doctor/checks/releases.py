@@ -42,19 +42,22 @@ def _different(facts: Facts, brokers: Mapping[int, BrokerRelease]) -> Iterable[F
     behind = {number: everything - one.names for number, one in brokers.items() if everything - one.names}
     if not behind:
         return
-    told = ", ".join(
-        f"{number}: {'at least ' if one.is_least else ''}{_shown(one.release)}"
-        for number, one in sorted(brokers.items())
-        if one.release is not None
-    )
     missing = frozenset[str]().union(*behind.values())
     yield Finding(
         "brokers-of-different-releases", Severity.WARNING, "Kafka",
-        f"{_brokers(sorted(behind))} without settings that others have: {some_of(missing)}."
-        + (f" Releases, as settings tell them: {told}." if told else ""),
+        f"{_told(brokers)}{_brokers(sorted(behind))} without settings that others have: {some_of(missing)}.",
         "An upgrade was not finished. What newer brokers do, the others may not, and a leader may be any of them.",
         f"kafka-broker-api-versions.sh --bootstrap-server {servers(facts)}  # then upgrade those that are behind",
     )  # fmt: skip
+
+
+def _told(brokers: Mapping[int, BrokerRelease]) -> str:
+    """Return a sentence with the releases of brokers; empty if they do not tell different ones."""
+    found: dict[str, list[int]] = {}
+    for number, one in sorted(brokers.items()):
+        if one.release is not None:
+            found.setdefault(f"{_shown(one.release)}{' or later' if one.is_least else ''}", []).append(number)
+    return f"{'; '.join(f'{_brokers(of)} of {shown}' for shown, of in found.items())}. " if len(found) > 1 else ""
 
 
 def _aged(release: Release, brokers: list[int]) -> Iterable[Finding]:

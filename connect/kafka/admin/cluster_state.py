@@ -177,7 +177,11 @@ class _Questions:
         if not names:
             return {}, frozenset()
         resources = {name: ConfigResource(kind, name) for name in names}
-        asked = self._client.describe_configs(list(resources.values()), request_timeout=self._timeout_s)
+        # The client asks about one broker in a call, as each broker answers for itself.
+        each = [[one] for one in resources.values()] if kind is ResourceType.BROKER else [[*resources.values()]]
+        asked: dict[ConfigResource, Future[Any]] = {}
+        for some in each:
+            asked |= self._client.describe_configs(some, request_timeout=self._timeout_s)
         what = "the configs of brokers" if kind is ResourceType.BROKER else "the configs of topics"
         return self._answers(what, {name: asked[resource] for name, resource in resources.items()})
 

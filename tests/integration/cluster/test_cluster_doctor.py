@@ -188,12 +188,22 @@ def test_each_fault_around_running_connectors_is_found(worker, unique, admin, ka
         })
     )  # fmt: skip
 
+    away = {"connector.class": "io.confluent.connect.http.HttpSinkConnector", "topics": gone,
+            "http.api.url": "http://127.0.0.1:9/x"}  # fmt: skip
+    worker.create(f"{unique}-away", **away)
+    planned = tmp_path / "planned.json"
+    planned.write_text(json.dumps({"name": "planned", "config": away}), encoding="utf-8")
+
     # A worker that is busy may not have looked at the configuration in its time.
     eventually(lambda: "errors.tolerence" in json.dumps(_told("--url", worker.url, str(sink))[1]))
     code, found = _told("--url", worker.url, str(sink))
     _, of_all = _told("--url", worker.url)
+    _, of_planned = _told("--url", worker.url, str(planned))
 
     assert code == 1
+    nobody = "Nobody answers at 127.0.0.1:9 (http.api.url): Connection refused."
+    _expects(of_all, ("error", f"connector {unique}-away", nobody))
+    _expects(of_planned, ("error", "connector planned", nobody))
     _expects(
         found,
         ("error", "connector late", f"3 offsets of topic {gone} were deleted before group connect-late"),

@@ -6,6 +6,7 @@ import pytest
 from e2e_brokers import NUMBERS, SESSION_S, ThreeBrokers
 from e2e_flow import flowing
 
+from connect.kafka.admin.cluster_state import cluster_state
 from connect.lib.deadline import Deadline
 
 pytestmark = pytest.mark.timeout(900)
@@ -42,7 +43,18 @@ def _told(what: str, flow, recovered_s: list[float]) -> None:
     print(f"{what}: {flow.check()}; rows flowed after {seconds} s", flush=True)  # noqa: T201
 
 
+def _assert_all_tell_their_settings(brokers: ThreeBrokers) -> None:
+    """Each broker is asked for its settings, as one answers for itself alone; they are of one release."""
+    told = cluster_state({"bootstrap.servers": brokers.bootstrap_servers}, (), (), Deadline.after(60))
+    assert set(told.releases) == {*NUMBERS}
+    assert {(one.release, one.is_least, one.names) for one in told.releases.values()} == {
+        ((4, 0), True, told.releases[1].names)
+    }
+    assert told.broker["offsets.retention.minutes"] == "10080"
+
+
 def test_a_killed_broker_costs_no_row_and_repeats_none(brokers, flow):
+    _assert_all_tell_their_settings(brokers)
     victim = flow.roles()["config topic"]()
     brokers.kill(victim)
     recovered_s = [flow.until_rows_flow()]

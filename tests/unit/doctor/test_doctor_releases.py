@@ -73,8 +73,8 @@ def test_an_upgrade_that_was_not_finished_is_found() -> None:
     [(name, severity, evidence)] = _found(_broker((3, 9)), _broker(is_least=True, more=("share.x", "share.y")))
     assert (name, severity) == ("brokers-of-different-releases", "warning")
     assert evidence == (
-        "Broker 1 is without settings that others have: share.x, share.y. "
-        "Releases, as settings tell them: 1: 3.9, 2: at least 4.0."
+        "Broker 1 is of 3.9; Broker 2 is of 4.0 or later. "
+        "Broker 1 is without settings that others have: share.x, share.y."
     )
     held = BrokerRelease((3, 9), False, (3, 6), frozenset({"a"}), frozenset({"a"}))
     assert _found(held, held) == [
