@@ -54,7 +54,7 @@ def _reached(worker: WorkerConfig) -> list[tuple[str, str]]:
         url = urlsplit(listener)
         host = worker.rest_advertised_host_name or url.hostname or ""
         if url.scheme.lower() == "https" and (host not in WILDCARDS or len(worker.listeners) == 1):
-            found.append((listener, own_address() if host in WILDCARDS else host))
+            found.append((listener, own_address(worker) if host in WILDCARDS else host))
     return found
 
 

@@ -5,9 +5,11 @@ The sockets are bound before anything is served, as the worker's id has its port
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -19,6 +21,7 @@ BACKLOG = 1024
 """This many connections may wait to be accepted; a client that finds no room tries again after a second."""
 WILDCARDS = {"", "0.0.0.0", "::"}  # noqa: S104 - compared with, not bound
 _ADMIN = "admin.listeners"
+_LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +123,39 @@ def _advertised(worker: WorkerConfig, main: Sequence[Listener]) -> str:
     listener = next((known for known in main if known.scheme == scheme), main[0])
     host = worker.rest_advertised_host_name or listener.host
     if host in WILDCARDS:
-        host = own_address()
+        host = own_address(worker)
     shown = f"[{host}]" if ":" in host else host
     return f"{scheme}://{shown}:{worker.rest_advertised_port or listener.port}"
 
 
-def own_address() -> str:
-    """Return the address of this host's name; the loopback's when the name cannot be resolved."""
+def own_address(worker: WorkerConfig) -> str:
+    """Return the address by which others reach this machine: that of its name, or the one by which it reaches Kafka.
+
+    Installers of Linux give a machine's name an address of the loopback, which all machines have. It is an address for
+    other workers only if the brokers are on the loopback, too.
+    """
     try:
-        return socket.gethostbyname(socket.gethostname())
+        named = socket.gethostbyname(socket.gethostname())
     except OSError:
-        return "127.0.0.1"
+        named = _LOOPBACK
+    if not ipaddress.ip_address(named).is_loopback:
+        return named
+    for server in worker.bootstrap_servers:
+        used = _address_towards(server)
+        if used is not None:
+            return named if ipaddress.ip_address(used).is_loopback else used
+    return socket.gethostname() or named
+
+
+def _address_towards(server: str) -> str | None:
+    """Return this machine's address on the way to a broker, to which nothing is sent; None if there is no way."""
+    try:
+        broker = urlsplit(f"//{server}")
+        found = socket.getaddrinfo(broker.hostname, broker.port, type=socket.SOCK_DGRAM)
+    except (OSError, ValueError):  # A name that nobody knows, or no address at all, is told where Kafka is asked.
+        return None
+    for family, kind, protocol, _, address in found:
+        with suppress(OSError), socket.socket(family, kind, protocol) as towards:
+            towards.connect(address)
+            return str(towards.getsockname()[0]).partition("%")[0]
+    return None

@@ -48,6 +48,28 @@ def test_a_wildcard_listener_advertises_an_address() -> None:
     assert host not in {"", "0.0.0.0"}
 
 
+@pytest.fixture
+def _name_on_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this machine's name have the address that Debian's installer gives it on every machine."""
+    monkeypatch.setattr(socket, "gethostbyname", lambda _: "127.0.1.1")
+
+
+@pytest.mark.usefixtures("_name_on_loopback")
+@pytest.mark.parametrize("brokers", ["192.0.2.7:9092", "no-such-host.invalid:1,192.0.2.7:9092"])
+def test_an_address_that_every_machine_has_is_not_advertised(brokers: str) -> None:
+    bound = bind(worker_config(listeners="http://:0", bootstrap_servers=brokers))
+    bound.close()
+    assert not bound.worker_id.startswith("127.")
+
+
+@pytest.mark.usefixtures("_name_on_loopback")
+@pytest.mark.parametrize("brokers", ["127.0.0.1:9092", "[::1]:9092"])
+def test_where_all_are_on_one_machine_its_loopback_is_advertised(brokers: str) -> None:
+    bound = bind(worker_config(listeners="http://:0", bootstrap_servers=brokers))
+    bound.close()
+    assert bound.worker_id.startswith("127.0.1.1:")
+
+
 @pytest.mark.parametrize("listener", ["localhost:8083", "http://", "http://h:99999", "ftp://x:1"])
 def test_a_listener_that_cannot_be_used(listener: str) -> None:
     with pytest.raises(ConfigError) as caught:
