@@ -189,7 +189,9 @@ class TaskRuns:
         if kind == "unknown":
             return None
         is_paused = snapshot.target(name) is TargetState.PAUSED
-        return TaskSpec(kind, config, snapshot.tasks[name][task.task], self._attempts.setdefault(task, 0), is_paused)
+        attempt = self._attempts.setdefault(task, 0)
+        publication = self._parts.publication(snapshot, name)
+        return TaskSpec(kind, config, snapshot.tasks[name][task.task], attempt, is_paused, publication)
 
     def _do(self, action: Action) -> None:
         match action:

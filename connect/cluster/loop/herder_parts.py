@@ -94,6 +94,16 @@ class HerderParts:
             return False
         return self.in_transactions(config)
 
+    def publication(self, snapshot: ConfigSnapshot, name: str) -> int:
+        """Return the publication of the connector's tasks that a run has to belong to.
+
+        It may have been stopped and resumed, or changed and changed back, between two looks of this worker. Runs of a
+        source in transactions end with each publication, as the leader shuts out their producers then.
+        """
+        config = snapshot.applied[name]
+        is_fenced = self.catalog.kind(config) == "source" and self.in_transactions(config)
+        return (snapshot.committed if is_fenced else snapshot.published).get(name, 0)
+
     def info(self, name: str) -> ConnectorInfo:
         """Return a connector as REST shows it. NotFoundError: there is no such connector."""
         snapshot = self.configs.snapshot

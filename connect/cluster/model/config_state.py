@@ -51,6 +51,10 @@ class ConfigSnapshot:
     """These are the committed task configurations; an inconsistent connector has none."""
     applied: Mapping[str, Properties] = field(default_factory=dict)
     """This is each connector's configuration at the time when its tasks were last committed (KAFKA-9228)."""
+    committed: Mapping[str, int] = field(default_factory=dict)
+    """This is the offset of the last commit of each connector's tasks."""
+    published: Mapping[str, int] = field(default_factory=dict)
+    """This is the offset of each connector's last commit that begins its tasks anew: after a stop, or by a change."""
     inconsistent: frozenset[str] = frozenset()
     """The last commits of these connectors lacked task records; their tasks must be published again."""
     fenced_tasks: Mapping[str, int] = field(default_factory=dict)
@@ -83,6 +87,8 @@ class ConfigState:
         self._tasks: dict[str, Mapping[int, Properties]] = {}
         self._pending: dict[str, dict[int, Properties]] = {}
         self._applied: dict[str, Properties] = {}
+        self._committed: dict[str, int] = {}
+        self._published: dict[str, int] = {}
         self._inconsistent: set[str] = set()
         self._fenced: dict[str, int] = {}
         self._unfenced: set[str] = set()
@@ -147,6 +153,8 @@ class ConfigState:
             targets=dict(self._targets),
             tasks=tasks,
             applied=dict(self._applied),
+            committed=dict(self._committed),
+            published=dict(self._published),
             inconsistent=frozenset(self._inconsistent),
             fenced_tasks=dict(self._fenced),
             unfenced=frozenset(self._unfenced),
@@ -166,6 +174,8 @@ class ConfigState:
             return
         for members in (self._connectors, self._tasks, self._pending, self._applied):
             members.pop(name, None)
+        for offsets in (self._committed, self._published):
+            offsets.pop(name, None)
         self._inconsistent.discard(name)
 
     def _commit(self, name: str, count: int) -> None:
@@ -176,6 +186,9 @@ class ConfigState:
         self._unfenced.add(name)
         # Compaction keeps task records with higher numbers from a time when the connector had more tasks.
         if all(number in pending for number in range(count)):
+            self._committed[name] = self._next_offset - 1
+            if not self._tasks.get(name) or self._applied[name] != self._connectors[name]:
+                self._published[name] = self._next_offset - 1
             self._tasks[name] = {number: pending[number] for number in range(count)}
             self._applied[name] = self._connectors[name]
             self._inconsistent.discard(name)

@@ -22,12 +22,14 @@ class TaskSpec:
     task_config: Mapping[str, str]
     attempt: int = 0
     paused: bool = False
+    publication: int = 0
+    """This is the publication of the tasks that the run belongs to."""
 
     def is_run_of(self, other: TaskSpec) -> bool:
         """Return True if a run of `other` need not be replaced for this spec, but at most paused or resumed."""
         # Compared as a tuple, the same object is equal at once: a look at all tasks finds nearly always the same ones.
-        own = (self.kind, self.connector_config, self.task_config, self.attempt)
-        return own == (other.kind, other.connector_config, other.task_config, other.attempt)
+        own = (self.publication, self.kind, self.connector_config, self.task_config, self.attempt)
+        return own == (other.publication, other.kind, other.connector_config, other.task_config, other.attempt)
 
 
 class Phase(Enum):

@@ -63,6 +63,7 @@ OTHER = {
     "task_config": {"b": "2"},
     "attempt": 1,
     "paused": True,
+    "publication": 1,
 }
 
 

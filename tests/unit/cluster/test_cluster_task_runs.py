@@ -51,6 +51,7 @@ class Worker:
             status=lambda state, *_: Status(state, "me:1", None, 1),
             limits=SimpleNamespace(stop_s=1.0),
             awaits_fencing=lambda snapshot, name: False,
+            publication=lambda snapshot, name: snapshot.published.get(name, 0),
         )
         self.runs = TaskRuns(parts, tracks_topics=False)
 

@@ -1,0 +1,136 @@
+"""Tasks that were published anew run anew, also where a worker has seen nothing between the two publications."""
+
+from __future__ import annotations
+
+import pytest
+from stepped_cluster import SteppedCluster
+
+from connect.cluster.model.config_records import CommitRecord, ConnectorRecord, TaskRecord
+from connect.cluster.model.config_state import ConfigState
+from connect.cluster.model.connector_values import TargetState
+from connect.runtime.task.task_id import TaskId
+
+ENOUGH = 10_000
+CONFIG = {"connector.class": "Source", "name": "c", "tasks.max": "4"}
+OTHER = {**CONFIG, "other": "1"}
+
+
+class Pair:
+    """Two workers with a slot each, of which the first leads; the second reads when it is told to."""
+
+    def __init__(self, **settings: str) -> None:
+        self.cluster = SteppedCluster(2, 1, **settings)
+        self.leader, self.follower = self.cluster.workers
+        self.leader.membership.hold(frozenset({0}))
+        self.follower.membership.hold(frozenset({1}))
+        self.settle()
+        self.ask(lambda: self.leader.requests.create("c", CONFIG, None, "test"))
+        self.settle()
+
+    def ask(self, change):
+        asked = self.leader.request(change)
+        self.settle(self.leader)
+        asked.result(0)
+
+    def settle(self, *workers):
+        for _ in range(20):
+            self.cluster.pass_time(1.0)
+            for worker in workers or self.cluster.workers:
+                number = self.cluster.workers.index(worker)
+                for topic in (self.cluster.configs, self.cluster.statuses):
+                    topic.logs[number].catch_up()
+                worker.loop.turn(ENOUGH)
+                for host in worker.talking():
+                    while host.heard:
+                        host.answer()
+                worker.loop.turn(ENOUGH)
+
+    def runs(self):
+        """Return the runs of the second worker."""
+        return {task: run for host in self.follower.live_hosts() for task, (run, _) in host.runs.items()}
+
+    def target(self, target):
+        self.ask(lambda: self.leader.requests.set_target("c", target))
+
+    def save(self, config):
+        self.ask(lambda: self.leader.requests.save("c", config, "test"))
+
+
+def stop_and_resume(pair):
+    pair.target(TargetState.STOPPED)
+    pair.target(TargetState.STARTED)
+
+
+def change_and_change_back(pair):
+    pair.save(OTHER)
+    pair.save(CONFIG)
+
+
+def delete_and_create(pair):
+    pair.ask(lambda: pair.leader.requests.delete("c"))
+    pair.ask(lambda: pair.leader.requests.create("c", CONFIG, None, "test"))
+
+
+@pytest.mark.parametrize("change", [stop_and_resume, change_and_change_back, delete_and_create])
+def test_a_worker_that_slept_through_a_change_runs_its_tasks_anew(change):
+    pair = Pair()
+    before = pair.runs()
+    assert len(before) == 2
+    change(pair)
+    assert pair.runs() == before
+    pair.settle()
+    after = pair.runs()
+    assert after.keys() == before.keys()
+    assert all(after[task] > run for task, run in before.items())
+
+
+def test_a_failed_task_is_started_again_by_a_stop_and_a_resume_that_its_worker_slept_through():
+    pair = Pair(**{"auto.restart.enabled": "false"})
+    (host,) = [
+        host for host in pair.follower.live_hosts() if TaskId("c", min(t.task for t in pair.runs())) in host.runs
+    ]
+    failing = min(host.runs)
+    host.fail(failing)
+    pair.settle()
+    assert failing not in pair.runs()
+    stop_and_resume(pair)
+    pair.settle()
+    assert failing in pair.runs()
+
+
+@pytest.mark.parametrize(("support", "kept"), [("enabled", 0), ("disabled", 1)])
+def test_tasks_that_stay_the_same_run_on_unless_their_producers_are_shut_out(support, kept):
+    pair = Pair(**{"exactly.once.source.support": support})
+    before = pair.runs()
+    tasks = [dict(task) for task in pair.leader.reconciler.parts.configs.snapshot.tasks["c"].values()]
+    tasks[min(task.task for task in before)]["table"] = "another"
+    pair.ask(lambda: pair.leader.reconciler.parts.configs.put_tasks("c", tasks))
+    pair.settle()
+    after = pair.runs()
+    assert len([task for task, run in before.items() if after[task] == run]) == kept
+
+
+def added(*records):
+    state = ConfigState()
+    for offset, record in enumerate(records):
+        state.advance(offset)
+        state.apply(record)
+    return state.snapshot()
+
+
+FIRST = (ConnectorRecord("c", CONFIG), TaskRecord(TaskId("c", 0), {"a": "1"}), CommitRecord("c", 1))
+
+
+@pytest.mark.parametrize(
+    ("then", "published"),
+    [
+        ((TaskRecord(TaskId("c", 0), {"a": "2"}), CommitRecord("c", 1)), 2),
+        ((ConnectorRecord("c", CONFIG), TaskRecord(TaskId("c", 0), {"a": "1"}), CommitRecord("c", 1)), 2),
+        ((CommitRecord("c", 0), TaskRecord(TaskId("c", 0), {"a": "1"}), CommitRecord("c", 1)), 5),
+        ((ConnectorRecord("c", OTHER), TaskRecord(TaskId("c", 0), {"a": "1"}), CommitRecord("c", 1)), 5),
+        ((ConnectorRecord("c", OTHER), ConnectorRecord("c", CONFIG)), 2),
+    ],
+    ids=["other tasks", "written anew", "after a stop", "of another configuration", "not published yet"],
+)
+def test_what_begins_all_tasks_of_a_connector_anew(then, published):
+    assert added(*FIRST, *then).published == {"c": published}
