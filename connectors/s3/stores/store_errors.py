@@ -85,6 +85,11 @@ class StoreErrors:
         if code in _EXPIRED and self.keys is not None:
             self.keys.forget()
             return RetriableError(f"{where} says that the access keys have expired ({what}); they are looked for anew.")
+        if code.startswith("ExpiredToken"):
+            return RetriableError(
+                f"{where} says that the access keys have expired ({what}).",
+                fix="Keys of the worker's environment are not looked for anew: give new ones, and restart the worker.",
+            )
         if code in _WRONG_KEYS:
             fix = f"Check {' and '.join(self.credentials)}."
             reason = f"{where} refused access: {_WRONG_KEYS[code]} ({what})."

@@ -97,6 +97,14 @@ def test_a_machine_that_gives_no_keys_for_a_while_is_waited_for():
     assert isinstance(errors.translated(outage), RetriableError)
 
 
+def test_keys_of_the_environment_that_have_expired_are_told():
+    errors = StoreErrors("Bucket b", ("aws.access.key.id",), None)
+    told = errors.translated(OSError("status code: 400 Bad Request, body: <Code>ExpiredToken</Code>"))
+    assert isinstance(told, RetriableError)
+    assert "says that the access keys have expired (400 Bad Request ExpiredToken)" in told.message
+    assert "restart the worker" in str(told.fix)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
