@@ -62,7 +62,9 @@ class TaskRuns:
         self._awaited.keep(self._assigned)
         running = {task: run for task, run in self._running.items() if looked is None or task.connector in looked}
         for action in plan(desired, self._assigned, running):
-            if not (isinstance(action, Start) and self._parts.awaits_fencing(snapshot, action.task.connector)):
+            if isinstance(action, Start) and self._parts.awaits_fencing(snapshot, action.task.connector):
+                self._statuses.await_fencing(action.task, action.spec.connector_config)
+            else:
                 self._do(action)
         self._statuses.reconcile(snapshot, self._assigned, self._running, looked)
         others = [t for t in self._attempts if (looked is None or t.connector in looked) and t not in desired]

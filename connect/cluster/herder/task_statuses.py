@@ -14,12 +14,14 @@ from typing import Final
 from connect.cluster.loop.herder_parts import HerderParts
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.statuses import Status
-from connect.runtime.task.condition import Condition
+from connect.runtime.task.condition import Condition, held_up
 from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
 SAY_AGAIN_S: Final = 5.0
 """A status that was not read back after this time is written again."""
+_AT_WORK: Final = (State.RUNNING, State.PAUSED)
+_AWAITS_FENCING: Final = "The task starts when the producers of its former configuration are shut out."
 
 
 class TaskStatuses:
@@ -43,6 +45,16 @@ class TaskStatuses:
         status = self._parts.status(state, config, trace, condition)
         self._said[task] = status
         self._put(task, status)
+
+    def await_fencing(self, task: TaskId, config: Mapping[str, str]) -> None:
+        """Tell that a task waits until others are shut out. From then on the leader tells what comes of that."""
+        said = self._said.get(task)
+        if said is None:
+            return
+        if said.state in _AT_WORK and self._parts.statuses.holds(task, said):
+            self.say(task, State.RESTARTING, config, condition=held_up(_AWAITS_FENCING, "kafka"))
+        del self._said[task]
+        del self._said_s[task]
 
     def reconcile(
         self,

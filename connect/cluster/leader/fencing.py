@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from connect.api.errors import ConnectError
@@ -145,9 +145,17 @@ class Fencing:
             f"Failed to shut out the last tasks of exactly-once connector {name}, so that its new ones cannot start; "
             f"this is tried again: {why}"
         )
+        failed = self._parts.status(State.FAILED, fencing.config, text)
         for number in fencing.tasks:
-            self._parts.statuses.put_task(TaskId(name, number), self._parts.status(State.FAILED, fencing.config, text))
+            task = TaskId(name, number)
+            self._parts.statuses.put_task(task, replace(failed, worker_id=self._owner(task)))
         self._refuse(name, fencing, why)
+
+    def _owner(self, task: TaskId) -> str:
+        """Return the worker that has to start a task. It would replace a status that has the leader's name."""
+        slot = self._parts.configs.snapshot.placements.get(task)
+        owner = None if slot is None else self._parts.membership.view.owners.get(slot)
+        return owner or self._parts.worker_id
 
     def _refuse(self, name: str, fencing: _Round, why: str) -> None:
         for waiting in fencing.ends:

@@ -2,6 +2,7 @@ import pytest
 from cluster_fakes import MemoryLog, eventually
 
 from connect.api.errors import ConnectError
+from connect.cluster.herder import task_statuses
 from connect.cluster.leader.fencing import producers_to_fence
 from connect.cluster.model.config_records import CommitRecord, FencingRecord, decode, encode
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
@@ -92,6 +93,32 @@ def test_who_cannot_be_shut_out_keeps_tasks_from_starting_until_it_can(world, he
     world.fence = lambda call: CallResult(call.id)
     herder.connectors.restart("s", include_tasks=True, only_failed=False).result(60)
     eventually(runs(herder, 1))
+
+
+def test_who_cannot_be_shut_out_is_told_as_long_as_it_keeps_tasks_from_starting(world, herder, monkeypatch):
+    monkeypatch.setattr(task_statuses, "SAY_AGAIN_S", 0.0)  # as of runs that began long ago
+    herder.connectors.create("s", SOURCE, None).result(60)
+    eventually(runs(herder))
+    world.fence = lambda call: CallResult(call.id, error="not authorized for this transactional id")
+    herder.connectors.save("s", {**SOURCE, "topic": "other"}).result(60)
+    eventually(lambda: states(herder) == ["FAILED"] * 2)
+    for _ in range(3):
+        herder.worker.ping().result(60)  # it reconciles after each step
+    assert states(herder) == ["FAILED"] * 2
+    world.fence = lambda call: CallResult(call.id)
+    herder.connectors.restart("s", include_tasks=True, only_failed=False).result(60)
+    eventually(runs(herder))
+
+
+def test_a_task_that_waits_until_others_are_shut_out_is_not_told_as_running(world, herder):
+    herder.connectors.create("s", SOURCE, None).result(60)
+    eventually(runs(herder))
+    world.fence = lambda call: None  # takes its time
+    herder.connectors.save("s", {**SOURCE, "topic": "other"}).result(60)
+    eventually(lambda: states(herder) == ["RESTARTING"] * 2)
+    assert "shut out" in herder.connectors.status("s").tasks[0].condition.reason
+    world.say_call(CallResult(world.calls[-1].id))
+    eventually(runs(herder))
 
 
 def test_offsets_change_after_zombies_are_shut_out_and_not_without(world, herder):

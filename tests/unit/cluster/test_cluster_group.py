@@ -10,7 +10,7 @@ from captured_logs import capture_logs
 from cluster_fakes import World, eventually
 
 from connect.api.errors import RetriableError
-from connect.cluster.herder import requests
+from connect.cluster.herder import requests, task_statuses
 from connect.cluster.hosts.lease import LEASE_OVER, Lease
 from connect.cluster.leader.group_membership import GroupMembership
 from connect.cluster.model.config_records import WorkerRecord, decode, encode
@@ -18,7 +18,7 @@ from connect.cluster.model.config_state import Claims
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
 from connect.cluster.model.request_errors import NotFoundError, NotLeaderError
 from connect.lib.deadline import Deadline
-from connect.runtime.task.messages import StartTask, StopTask, TaskState
+from connect.runtime.task.messages import CallResult, StartTask, StopTask, TaskState
 from connect.runtime.task.state import State
 
 SLOTS = 6
@@ -267,6 +267,28 @@ def test_a_worker_that_reads_anothers_claim_on_its_slots_gives_them_up(cluster, 
     second.worker.require_leader()
     with pytest.raises(NotLeaderError):
         first.worker.require_leader()
+
+
+def test_each_worker_keeps_telling_of_its_tasks_that_the_leader_cannot_fence_others_for(cluster, pair, monkeypatch):
+    monkeypatch.setattr(task_statuses, "SAY_AGAIN_S", 0.0)  # as of runs that began long ago
+    first, second = pair
+    config = {"connector.class": "Source", "tasks.max": "4", "exactly.once.support": "required"}
+    first.connectors.create("c", config, None).result(60)
+    eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
+    cluster.world.fence = lambda call: CallResult(call.id, error="not authorized")
+    first.connectors.save("c", {**config, "topic": "other"}).result(60)
+
+    def failed():
+        told = first.connectors.status("c").tasks.values()
+        return sorted(t.worker_id for t in told if t.state is State.FAILED and "not authorized" in t.trace)
+
+    eventually(lambda: failed() == ["a:1", "a:1", "b:1", "b:1"])
+    for herder in (first, second) * 3:
+        herder.worker.ping().result(60)  # it reconciles after each step
+    assert failed() == ["a:1", "a:1", "b:1", "b:1"]
+    cluster.world.fence = lambda call: CallResult(call.id)
+    first.connectors.restart("c", include_tasks=True, only_failed=False).result(60)
+    eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
 
 
 def test_no_slot_stays_without_owner_after_a_claim_that_came_late(cluster, pair):
