@@ -51,7 +51,8 @@ class TaskStatuses:
         said = self._said.get(task)
         if said is None:
             return
-        if said.state in _AT_WORK and self._parts.statuses.holds(task, said):
+        seen = self._parts.statuses.seen_of(self._parts.worker_id, {task: said}, (task.connector,))
+        if said.state in _AT_WORK and not seen.overruled:
             self.say(task, State.RESTARTING, config, condition=held_up(_AWAITS_FENCING, "kafka"))
         del self._said[task]
         del self._said_s[task]

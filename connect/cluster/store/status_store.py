@@ -118,10 +118,6 @@ class StatusStore:
         with self._lock:
             return dict(sorted(self._tasks.get(name, {}).items()))
 
-    def holds(self, task: TaskId, said: Status) -> bool:
-        """Return True if the last status of a task is the one that a worker has said."""
-        return _says(self._tasks.get(task.connector, {}).get(task.task), said)
-
     def seen_of(
         self, worker_id: str, said: Mapping[TaskId, Status], only: Collection[str] | None = None
     ) -> SeenOfWorker:
