@@ -93,7 +93,7 @@ class Herder:
         self._parts.configs.close()
 
     def _has_runs(self, name: str) -> bool:
-        return self._reconciler.tasks.has_runs(name) or self._requests.may_run_elsewhere(name)
+        return self._reconciler.tasks.has_runs(name) or self._parts.stopping.may_run(name)
 
     def _group(self, name: str, config: Mapping[str, str]) -> SinkGroup:
         named = {**config, "name": name}

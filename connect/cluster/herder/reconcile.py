@@ -31,6 +31,7 @@ from connect.cluster.loop.connector_calls import ConnectorCalls
 from connect.cluster.loop.event_loop import EventLoop
 from connect.cluster.loop.herder_parts import ConnectorCatalog, HerderParts, Limits
 from connect.cluster.loop.membership import NOBODY, Membership, View
+from connect.cluster.loop.stopping_tasks import StoppingTasks
 from connect.cluster.model.auto_restart import RestartPolicy
 from connect.cluster.model.config_history import orphans
 from connect.cluster.model.config_records import LoggerRecord, RestartRecord
@@ -110,16 +111,18 @@ class Reconciler:
         stop_s = worker.task_shutdown_graceful_timeout_ms / 1000
         keep_s, most = around.keep_call_host_s, memory_limit(worker)
         asking = CallHostSettings(around.launch, loop.post, keep_s, most, around.clock_s)
+        membership = around.membership(configs)
         return HerderParts(
             loop=loop,
             configs=configs,
             statuses=StatusStore(around.status_log),
-            membership=around.membership(configs),
+            membership=membership,
             supervisor=Supervisor(around.launch, limits, loop.post, self, around.clock_s),
             calls=ConnectorCalls("call-host", asking),
             cleanup_calls=ConnectorCalls("cleanup-host", asking),
             catalog=around.catalog,
             limits=Limits(stop_s, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker), config_max_bytes(worker)),
+            stopping=StoppingTasks(membership, stop_s + 2 * KILL_GRACE_S),
             in_transactions=partial(uses_transactions, worker),
         )
 
@@ -254,6 +257,7 @@ class Reconciler:
                 # Who leads next is not known yet: until it claims, the view names this worker.
                 _logger.info("leadership_lost")
             self._led = False
+            self.parts.stopping.follows()
             self._present.forget()
             self.parts.configs.disclaim()
             self.connectors.release()
@@ -278,6 +282,7 @@ class Reconciler:
                 self.parts.configs.put(*gone)
             reseal(self.parts.configs)
             self._led = True
+            self.parts.stopping.led()
             _logger.info("leadership_taken", extra={"workers": sorted(view.urls)})
         self._present.reconcile(snapshot, frozenset(view.urls))
         if needs_rotation(snapshot.session_key, time.time_ns() // 1_000_000, self._session_key_ttl_ms):

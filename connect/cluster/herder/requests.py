@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from connect.cluster.hosts.supervisor import KILL_GRACE_S
 from connect.cluster.loop.herder_parts import HerderParts, connector_config
 from connect.cluster.model.config_records import ConnectorRecord, LoggerRecord, RestartRecord
 from connect.cluster.model.connector_values import Saved, TargetState
@@ -41,7 +39,6 @@ class Requests:
         self._parts = parts
         self._deleted = deleted
         self._reserved: set[str] = set()
-        self._elsewhere_until_s: dict[str, float] = {}
 
     def create(
         self, name: str, config: Mapping[str, str], initial: TargetState | None, who: str, *, reserved: bool = False
@@ -93,7 +90,8 @@ class Requests:
         elsewhere = self._runs_elsewhere(name)
         self._parts.configs.remove_connector(name)
         _logger.info("connector_deleted", extra={"connector": name})
-        self._note_stopping(name, elsewhere=elsewhere)
+        if elsewhere:
+            self._parts.stopping.note(name)
         self._parts.statuses.forget(name)
         self._deleted(name, config)
 
@@ -106,28 +104,12 @@ class Requests:
         elsewhere = self._runs_elsewhere(name)
         self._parts.configs.put_target(name, target)
         _logger.info(_TARGETS[target], extra={"connector": name})
-        if target is TargetState.STOPPED:
-            self._note_stopping(name, elsewhere=elsewhere)
-
-    def may_run_elsewhere(self, name: str) -> bool:
-        """Return True if another worker may still run a task of this connector that should have ended. From any thread.
-
-        No worker tells when its tasks have ended, but each kills tasks that do not stop, after a known time.
-        """
-        return time.monotonic() < self._elsewhere_until_s.get(name, 0.0)
+        if target is TargetState.STOPPED and elsewhere:
+            self._parts.stopping.note(name)
 
     def _runs_elsewhere(self, name: str) -> bool:
-        snapshot, view = self._parts.configs.snapshot, self._parts.membership.view
-        tasks = [TaskId(name, number) for number in snapshot.tasks.get(name, {})]
-        return not all(view.owns(snapshot.placements.get(task)) for task in tasks)
-
-    def _note_stopping(self, name: str, *, elsewhere: bool) -> None:
-        now_s = time.monotonic()
-        self._elsewhere_until_s = {
-            known: until_s for known, until_s in self._elsewhere_until_s.items() if until_s > now_s
-        }
-        if elsewhere:
-            self._elsewhere_until_s[name] = now_s + self._parts.limits.stop_s + 2 * KILL_GRACE_S
+        snapshot = self._parts.configs.snapshot
+        return self._parts.stopping.elsewhere(snapshot, (TaskId(name, n) for n in snapshot.tasks.get(name, {})))
 
     def restart(self, request: RestartRecord) -> ConnectorStatus:
         """Ask all workers to restart what the request selects."""

@@ -119,7 +119,7 @@ class ConnectorRuns:
                 self._report(name, run, State.PAUSED)
             case TargetState.STOPPED:
                 if snapshot.tasks.get(name):
-                    self._parts.configs.put_tasks(name, ())
+                    self._put_tasks(name, ())
                 self._report(name, run, State.STOPPED)
 
     def _ask_for_tasks(self, name: str, run: _ConnectorRun) -> None:
@@ -187,12 +187,20 @@ class ConnectorRuns:
         task_configs = [{**task_config, **named} for task_config in planned]
         try:
             if is_news(self._parts.configs.snapshot, name, run.config, task_configs):
-                self._parts.configs.put_tasks(name, task_configs)
+                self._put_tasks(name, task_configs)
         except (ConnectError, TimeoutError) as error:
             return f"The tasks could not be written to the config topic: {error}"
         run.tasks = len(task_configs)
         self._touched.add(name)
         return None
+
+    def _put_tasks(self, name: str, task_configs: Sequence[Mapping[str, str]]) -> None:
+        snapshot = self._parts.configs.snapshot
+        gone = [TaskId(name, number) for number in snapshot.tasks.get(name, {}) if number >= len(task_configs)]
+        elsewhere = self._parts.stopping.elsewhere(snapshot, gone)
+        self._parts.configs.put_tasks(name, task_configs)
+        if elsewhere:
+            self._parts.stopping.note(name)
 
     def _look_later(self, name: str, run: _ConnectorRun, again_s: float | None) -> None:
         if again_s is not None:

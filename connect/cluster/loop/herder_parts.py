@@ -10,6 +10,7 @@ from connect.cluster.hosts.supervisor import Supervisor
 from connect.cluster.loop.connector_calls import ConnectorCalls
 from connect.cluster.loop.event_loop import EventLoop
 from connect.cluster.loop.membership import Membership
+from connect.cluster.loop.stopping_tasks import StoppingTasks
 from connect.cluster.model.auto_restart import RestartPolicy
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.model.connector_values import ConnectorInfo
@@ -72,6 +73,7 @@ class HerderParts:
     """Clean-ups run in a host of their own: if one hangs and the host is killed, no other question is lost."""
     catalog: ConnectorCatalog
     limits: Limits
+    stopping: StoppingTasks
     in_transactions: Callable[[Mapping[str, str]], bool]
     """It tells if a source of this configuration writes rows and offsets in transactions on this worker."""
     worker_id: str = ""

@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import time
 from concurrent.futures import wait
 from dataclasses import replace
 
@@ -10,9 +11,10 @@ from captured_logs import capture_logs
 from cluster_fakes import World, eventually
 
 from connect.api.errors import RetriableError
-from connect.cluster.herder import requests, task_statuses
+from connect.cluster.herder import task_statuses
 from connect.cluster.hosts.lease import LEASE_OVER, Lease
 from connect.cluster.leader.group_membership import GroupMembership
+from connect.cluster.loop import stopping_tasks
 from connect.cluster.model.config_records import WorkerRecord, decode, encode
 from connect.cluster.model.config_state import Claims
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
@@ -170,13 +172,13 @@ def test_tasks_run_where_their_slots_are(pair):
 
 def test_offsets_are_set_when_another_workers_tasks_must_have_ended(pair, monkeypatch):
     class Clock:
-        now_s = 1000.0
+        now_s = time.monotonic()
 
         def monotonic(self):
             return self.now_s
 
     clock = Clock()
-    monkeypatch.setattr(requests, "time", clock)
+    monkeypatch.setattr(stopping_tasks, "time", clock)
     first, _ = pair
     create(first)
     eventually(lambda: len(workers(first)) == 4)
