@@ -109,7 +109,7 @@ def answer_of(server: Server, deadline: Deadline) -> Answer:
     try:
         socket.create_connection((server.host, server.port), timeout=CONNECT_S).close()
     except TimeoutError:
-        return Answer(f"no connection within {CONNECT_S:.0f} s")
+        return Answer(f"no connection within {CONNECT_S:g} s")
     except (OSError, UnicodeError) as error:  # the codec of names of hosts refuses empty and overlong parts
         return Answer(getattr(error, "strerror", None) or str(error))
     return Answer(ends=shown_certificate_end(server.host, server.port, deadline) if server.is_tls else None)

@@ -6,7 +6,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +15,7 @@ import trustme
 from doctor_faults import SINK, SOUND
 
 from connect.doctor.examination import examined
+from connect.doctor.gathering import target_facts as target_facts_module
 from connect.doctor.gathering.target_facts import target_facts
 from connect.doctor.model.facts import TargetFacts
 from connect.lib.deadline import Deadline
@@ -124,6 +125,20 @@ def test_a_server_that_listens_is_sent_nothing(catalog: Catalog) -> None:
     with _listening() as (address, sent):
         assert _told(catalog, _http(f"http://{address}/x")) == [("http.api.url", address, "")]
     assert sent == [b""]
+
+
+def test_a_server_that_takes_no_connection_is_given_up(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_facts_module, "CONNECT_S", 0.4)
+    with socket.socket() as full, ExitStack() as waiting:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        host, port = full.getsockname()
+        for _ in range(3):  # the kernel keeps one or two more than the server asked for, and then answers nobody
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex((host, port))
+        told = _told(catalog, _http(f"http://127.0.0.1:{port}/x"))
+    assert told == [("http.api.url", f"127.0.0.1:{port}", "no connection within 0.4 s")]
 
 
 @pytest.mark.parametrize(
