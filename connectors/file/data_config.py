@@ -75,7 +75,9 @@ class DataFilesSourceConfig(ConnectorConfig):
         importance="low", group=_FILES,
     )  # fmt: skip
 
-    csv_delimiter: String = key("csv.delimiter", ",", doc="Between two values.", importance="low", group=_CSV)
+    csv_delimiter: String = key(
+        "csv.delimiter", ",", doc="Between two values; tab for a tab.", importance="low", group=_CSV
+    )
     csv_header: Boolean = key(
         "csv.header", True, doc="The first line of each file names its columns.", importance="low", group=_CSV
     )
@@ -130,9 +132,14 @@ class DataFilesSourceConfig(ConnectorConfig):
             name = "aws.secret.access.key" if self.access_key_id else "aws.access.key.id"
             yield ConfigProblem(name, "aws.access.key.id and aws.secret.access.key go together; set both or none.")
 
+    @property
+    def delimiter(self) -> str:
+        """Return what stands between two values. A tab is written as a word, as white space around a setting is cut."""
+        return "\t" if self.csv_delimiter == "tab" else self.csv_delimiter
+
     def _csv_problems(self) -> Iterator[ConfigProblem]:
-        if len(self.csv_delimiter) != 1:
-            yield ConfigProblem("csv.delimiter", "csv.delimiter is one character, such as , or ;")
+        if len(self.delimiter) != 1:
+            yield ConfigProblem("csv.delimiter", "csv.delimiter is one character, such as , or ; or the word tab")
         if self.format == "csv" and not self.csv_header and not self.csv_columns:
             yield ConfigProblem("csv.columns", "Files without a header need csv.columns, as id,name.")
         wrong = [pair for pair in self.csv_types if pair.rpartition(":")[2] not in TYPES or not pair.rpartition(":")[0]]

@@ -190,7 +190,7 @@ class CsvLines:
     """
 
     def __init__(self, config: DataFilesSourceConfig) -> None:
-        self._delimiter = config.csv_delimiter
+        self._delimiter = config.delimiter
         self._has_header = config.csv_header
         self._columns: Sequence[str] = config.csv_columns
         self._types = config.column_types
@@ -218,8 +218,8 @@ class CsvLines:
         return int(self._has_header)
 
     def is_row(self, text: bytes) -> bool:
-        """Return True if a line has a value. White space is one in a file of one column."""
-        return bool(text.strip()) or (bool(text) and len(self._columns) == 1)
+        """Return True if a line has a value. White space is one in a file of one column, or of values between tabs."""
+        return bool(text.strip()) or (bool(text) and (len(self._columns) == 1 or self._delimiter in "\t "))
 
     def rows(self, lines: Sequence[Line]) -> tuple[Column, dict[int, BadLine]]:
         """Return the rows. All lines are read at once, or line by line if some line is no row."""

@@ -192,6 +192,12 @@ def test_a_line_end_in_quotes_names_the_key_that_allows_it(tmp_path):
     assert "csv.multiline=true" in str(error)
 
 
+def test_values_between_tabs_are_read_by_a_word(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b'a\tb\n1,5\t2\n\t\n\n"x\ty"\t\n')
+    rows = polled_of(config(tmp_path, "csv", csv_delimiter="tab"))
+    assert rows == [{"a": "1,5", "b": "2"}, {"a": None, "b": None}, {"a": "x\ty", "b": None}]
+
+
 def test_a_file_whose_lines_end_by_carriage_returns_is_refused_and_not_read_as_empty(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"a,b\r1,2\r3,4\r")
     source = config(tmp_path, "csv")
