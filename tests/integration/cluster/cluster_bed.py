@@ -15,7 +15,7 @@ import requests
 import yaml
 from cluster_model import Answer
 from cluster_worker import JSON_CONVERTER, WorkerProcess, eventually
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import FEW_PARTITIONS
 from kafka_relay import KafkaRelay
 
@@ -101,7 +101,6 @@ class Bed:
         for made in (self.presence, self.sunk):
             made.mkdir(parents=True)
         self.kafka = stack.enter_context(KafkaService(properties={"log.cleaner.backoff.ms": "500"}))
-        self._admin = AdminClient({"bootstrap.servers": self.bootstrap_servers})
         self._make_topics()
         self.members: list[Member] = []
         for number in range(members):
@@ -119,15 +118,6 @@ class Bed:
         number = max(said, key=lambda one: said[one])
         return self.members[number] if said[number] else None
 
-    def hold_up_rows(self, *, are_held: bool) -> None:
-        """Let the topics of rows take none for now, as if a replica were not in sync, or let them take rows again."""
-        replicas = ConfigEntry(
-            "min.insync.replicas", "2" if are_held else "1", incremental_operation=AlterConfigOpType.SET
-        )
-        changes = [ConfigResource(ResourceType.TOPIC, name, incremental_configs=[replicas]) for name in TOPICS]
-        for changed in self._admin.incremental_alter_configs(changes).values():
-            changed.result(30)
-
     def _keys(self) -> dict[str, str]:
         keys = {
             "bootstrap.servers": self.bootstrap_servers, "group.id": "histories",
@@ -144,7 +134,8 @@ class Bed:
     def _make_topics(self) -> None:
         internal = [NewTopic(f"histories-{name}", n, 1, config=_COMPACTED) for name, n in _INTERNAL.items()]
         rows = [NewTopic(topic, 1, 1) for topic in TOPICS]
-        for topic in self._admin.create_topics([*internal, *rows]).values():
+        admin = AdminClient({"bootstrap.servers": self.bootstrap_servers})
+        for topic in admin.create_topics([*internal, *rows]).values():
             topic.result(30)
 
 

@@ -79,12 +79,6 @@ def kill_tasks(bed: Bed, pids: Iterable[int]) -> None:
     _signal([one for member in bed.members for one in member.tree() if one.pid in killed], signal.SIGKILL)
 
 
-def hold_up_rows(bed: Bed) -> Fault:
-    """Let the topics of rows take none, while all else in Kafka goes on."""
-    bed.hold_up_rows(are_held=True)
-    return Fault("topics of rows held up", lambda: bed.hold_up_rows(are_held=False))
-
-
 def _hold_up_rest(member: Member, draw: random.Random) -> Fault:
     member.relay.cut()
     return Fault(f"requests of others to worker {member.number} held up", member.relay.mend, member)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cluster_bed import TOPICS, Bed, Member
 from cluster_evidence import Row, check_presence, check_sink, check_source, pid_of, pids_of_tasks
-from cluster_faults import Fault, begin, freeze_alone, hold_up_rows, kill_tasks, leave
+from cluster_faults import Fault, begin, freeze_alone, kill_tasks, leave
 from cluster_model import ABSENT, Answer, Asked, Connector, Operation, PromiseError, Truth
 from histories import History
 from topic_reader import TopicReader
@@ -25,10 +25,11 @@ _KINDS: Final = {
     "create": 2, "save": 4, "pause": 3, "resume": 4, "stop": 3, "restart": 2, "delete": 1, "delete_all": 1,
     "reset_offsets": 2, "set_offsets": 2,
 }  # fmt: skip
-_THEMES: Final = {"frozen worker": 1, "rows held up": 1, "slow ends": 1, "any": 4}
+_THEMES: Final = {"frozen worker": 1, "rows under way": 1, "slow ends": 1, "any": 4}
 """Maps what a history may be about to how often it is drawn. "any" draws from all requests and faults."""
 _THEME_ROUNDS: Final = 3
-_LINGER_MS: Final = 3000
+_OF_THEME: Final = {"slow ends": {"linger.ms": "3000"}, "rows under way": {"producer.override.linger.ms": "4000"}}
+"""Maps themes to settings of sources, by which their polls or their rows take so many milliseconds."""
 _SINK: Final = "sink"
 _SOURCES: Final = {"once": TOPICS[0], "often": TOPICS[1]}
 
@@ -70,8 +71,8 @@ class ClusterHistory:
         match self._theme:
             case "frozen worker":
                 self._freeze_until_others_work()
-            case "rows held up":
-                self._kill_while_rows_are_held_up()
+            case "rows under way":
+                self._kill_while_rows_wait()
             case "slow ends":
                 self._begin(leave(self._draw.choice(self._bed.members), self._draw))
                 self._heal(1)
@@ -100,12 +101,12 @@ class ClusterHistory:
         threading.Event().wait(1)
         self._heal(1)
 
-    def _kill_while_rows_are_held_up(self) -> None:
-        """Kill all tasks when sources have polled rows for a while that Kafka does not take."""
-        self._begin(hold_up_rows(self._bed))
+    def _kill_while_rows_wait(self) -> None:
+        """Kill all tasks while rows of the sources wait in their clients."""
         threading.Event().wait(self._draw.choice((1.5, 3.0)))
+        self._history.note("fault", fault="all tasks killed")
         kill_tasks(self._bed, pids_of_tasks(self._bed.presence).values())
-        self._heal(1)
+        self._healed_ns = time.time_ns()
 
     def _round(self) -> None:
         draw = self._draw
@@ -185,12 +186,11 @@ class ClusterHistory:
             "revision": str(operation.revision),
             "tasks.max": str(operation.tasks),
         }
-        if self._theme == "slow ends" and name != _SINK:
-            own["linger.ms"] = str(_LINGER_MS)
         if name == _SINK:
             return {"connector.class": "NumberedSink", "topics": ",".join(TOPICS), "folder": str(self._bed.sunk), **own}
         support = {"exactly.once.support": "required"} if name == "once" else {}
-        return {"connector.class": "NumberedSource", "topic": _SOURCES[name], **own, **support}
+        slow = _OF_THEME.get(self._theme, {})
+        return {"connector.class": "NumberedSource", "topic": _SOURCES[name], **own, **support, **slow}
 
     def _heal(self, count: int) -> None:
         for fault in self._faults[:count]:
