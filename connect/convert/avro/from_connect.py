@@ -93,7 +93,7 @@ class _Builder:
             if name != n.scrubbed(name):
                 raise SchemaError(
                     f"{name!r} is no name in Avro (letters, digits and _).", field=member.name,
-                    fix="Rename the field with ReplaceField, or set scrub.invalid.names=true.",
+                    fix="Rename the field with ReplaceField, or set value.converter.scrub.invalid.names=true.",
                 )  # fmt: skip
             if name in given:
                 raise SchemaError(
@@ -154,7 +154,7 @@ class _Builder:
         if valid != name and not self._settings.scrub_invalid_names:
             raise SchemaError(
                 f"The schema name {name!r} is no name in Avro (letters, digits, _ and dots).",
-                fix="Set it with SetSchemaMetadata, or set scrub.invalid.names=true.",
+                fix="Set it with SetSchemaMetadata, or set value.converter.scrub.invalid.names=true.",
             )
         return valid
 

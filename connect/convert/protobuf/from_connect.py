@@ -236,7 +236,7 @@ def _valid(name: str, settings: ProtobufSettings, path: str) -> str:
     if valid != name and not settings.scrub_invalid_names:
         raise SchemaError(
             f"{name!r} is no name in Protobuf (letters, digits and _).", field=path,
-            fix="Rename it, or set scrub.invalid.names=true.",
+            fix="Rename it, or set value.converter.scrub.invalid.names=true.",
         )  # fmt: skip
     return valid
 

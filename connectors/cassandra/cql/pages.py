@@ -98,6 +98,8 @@ def decode_column(cells: Cells, cql: CqlType, name: str) -> pa.Array:
     decode = decoder(cql)
     try:
         values = [None if data is None else decode(data) for data in map(cells.value, range(len(cells.sizes)))]
+    except SchemaError as error:
+        raise SchemaError(error.message, field=name, fix=error.fix) from error  # what decodes knows no column
     except (ValueError, struct.error, IndexError) as error:
         raise SchemaError(f"a value is not of its type {cql.name}: {error}", field=name) from error
     return arrow_from_rows(values, connect_schema(cql))

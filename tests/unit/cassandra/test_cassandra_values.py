@@ -104,10 +104,12 @@ def test_bytes_that_are_no_value_of_the_type_name_the_column(text: str, data: by
         decode_column(cells, parse_type(text, {}), "c")
 
 
-def test_a_map_with_collections_as_keys_says_that_it_has_no_form() -> None:
+def test_a_map_with_collections_as_keys_says_that_it_has_no_form_and_names_its_column() -> None:
     cql = parse_type("map<frozen<list<int>>, int>", {})
-    with pytest.raises(SchemaError, match="keys are collections"):
-        decoder(cql)(number(1) + sized(number(1) + sized(number(2)), number(3)))
+    (cells,) = split_columns(Page(sized(number(1) + sized(number(1) + sized(number(2)), number(3))), 1, 1))
+    with pytest.raises(SchemaError, match="Field 'm': A map whose keys are collections") as told:
+        decode_column(cells, cql, "m")
+    assert told.value.fix == "Leave the column out by table.columns, which lists the others."
 
 
 @pytest.mark.parametrize("text", ["list<int", "list<>", "map<int>", "nope", "vector<int, x>", "int>", "int<text>", ""])

@@ -67,7 +67,7 @@ def test_without_meta_data_none_of_connects_properties_is_written() -> None:
 
 def test_names_that_avro_does_not_take_are_refused_or_scrubbed() -> None:
     schema = s.struct({"a-b": s.INT32, "1st": s.INT32}, name="my-shop.Row")
-    with pytest.raises(SchemaError, match=r"set scrub.invalid.names=true"):
+    with pytest.raises(SchemaError, match=r"set value\.converter\.scrub\.invalid\.names=true"):
         own_text(schema)
     registered = _registered(schema, scrub_invalid_names=True)
     assert (registered["namespace"], registered["name"]) == ("my_shop", "Row")
