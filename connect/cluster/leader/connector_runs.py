@@ -75,8 +75,11 @@ class ConnectorRuns:
             run = self._runs.get(name)
             if run is None or run.config != config or run.target is not target:
                 self._begin(name, _ConnectorRun(config, target), snapshot, was=run)
-            elif run.state is State.RUNNING and len(snapshot.tasks.get(name, {})) != run.tasks:
-                # Not all task records can be read, or the connector was stopped and resumed since the last call.
+            elif run.state is State.RUNNING and (
+                len(snapshot.tasks.get(name, {})) != run.tasks or name in snapshot.pending
+            ):
+                # Not all task records can be read, or the connector was stopped and resumed since the last call, or a
+                # former leader has written task records without their commit.
                 self._begin(name, _ConnectorRun(config, target, run.history), snapshot, was=run)
         self._forget_statuses(snapshot, looked)
 
@@ -277,7 +280,11 @@ def _told(problems: Sequence[ConfigProblem]) -> str | None:
 def is_news(
     snapshot: ConfigSnapshot, name: str, config: Mapping[str, str], task_configs: Sequence[Mapping[str, str]]
 ) -> bool:
-    """Return True if tasks must be published: they or the connector's configuration changed (KAFKA-9228)."""
-    if name in snapshot.inconsistent or snapshot.applied.get(name) != config:
+    """Return True if tasks must be published: they or the connector's configuration changed (KAFKA-9228).
+
+    So they must if the last ones were not committed: once Kafka has removed those before them, a worker that starts
+    finds no tasks.
+    """
+    if name in snapshot.inconsistent or name in snapshot.pending or snapshot.applied.get(name) != config:
         return True
     return list(snapshot.tasks.get(name, {}).values()) != list(task_configs)

@@ -57,6 +57,8 @@ class ConfigSnapshot:
     """This is the offset of each connector's last commit that begins its tasks anew: after a stop, or by a change."""
     inconsistent: frozenset[str] = frozenset()
     """The last commits of these connectors lacked task records; their tasks must be published again."""
+    pending: frozenset[str] = frozenset()
+    """These connectors have task records behind their last commit, as whoever published them was broken off."""
     fenced_tasks: Mapping[str, int] = field(default_factory=dict)
     """This is the number of tasks in each connector's last fencing record: as many producers may be alive."""
     unfenced: frozenset[str] = frozenset()
@@ -156,6 +158,7 @@ class ConfigState:
             committed=dict(self._committed),
             published=dict(self._published),
             inconsistent=frozenset(self._inconsistent),
+            pending=frozenset(name for name, tasks in self._pending.items() if tasks and name in self._connectors),
             fenced_tasks=dict(self._fenced),
             unfenced=frozenset(self._unfenced),
             session_key=self._session_key,

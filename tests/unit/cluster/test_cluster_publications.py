@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from cluster_fakes import eventually
+from cluster_herders import create, is_running
 from stepped_pair import CONFIG, Pair
 
+from connect.cluster.leader.connector_runs import is_news
 from connect.cluster.model.config_records import CommitRecord, ConnectorRecord, TaskRecord
 from connect.cluster.model.config_state import ConfigState
 from connect.cluster.model.connector_values import TargetState
+from connect.lib.deadline import Deadline
 from connect.runtime.task.task_id import TaskId
 
 OTHER = {**CONFIG, "other": "1"}
@@ -67,6 +71,20 @@ def test_tasks_that_stay_the_same_run_on_unless_their_producers_are_shut_out(sup
     assert len([task for task, run in before.items() if after[task] == run]) == kept
 
 
+def test_task_records_without_their_commit_get_one(world, start):
+    first = start()
+    create(first)
+    eventually(is_running(first))
+    first.stop(Deadline.after(60))
+    written = dict(world.configs.records)
+    for number in (0, 1):
+        world.configs.append(b"task-s-%d" % number, written[b"task-s-%d" % number])
+    again = start()
+    eventually(lambda: world.configs.keys().count("commit-s") == 2)
+    eventually(is_running(again))
+    assert again._parts.configs.snapshot.pending == frozenset()
+
+
 def added(*records):
     state = ConfigState()
     for offset, record in enumerate(records):
@@ -91,3 +109,13 @@ FIRST = (ConnectorRecord("c", CONFIG), TaskRecord(TaskId("c", 0), {"a": "1"}), C
 )
 def test_what_begins_all_tasks_of_a_connector_anew(then, published):
     assert added(*FIRST, *then).published == {"c": published}
+
+
+def test_tasks_that_were_not_committed_are_news():
+    tasks = [{"a": "1"}]
+    assert not is_news(added(*FIRST), "c", CONFIG, tasks)
+    half = (*FIRST, ConnectorRecord("c", CONFIG), TaskRecord(TaskId("c", 0), {"a": "1"}))
+    assert is_news(added(*half), "c", CONFIG, tasks)
+    assert not is_news(added(*half, CommitRecord("c", 1)), "c", CONFIG, tasks)
+    assert added(*half, TaskRecord(TaskId("c", 0), None)).pending == frozenset()
+    assert added(*half, ConnectorRecord("c", None)).pending == frozenset()
