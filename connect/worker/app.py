@@ -49,7 +49,7 @@ from connect.runtime.settings.config_providers import config_providers
 from connect.runtime.settings.encryption_keys import ENCRYPTION_KEY
 from connect.runtime.settings.internal_topics import slots_topic
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.source.exactly_once import fences_leader
+from connect.runtime.source.exactly_once import fences_leader, uses_transactions
 from connect.telemetry.log_levels import LOG_LEVELS
 from connect.telemetry.tracing import check_installed, is_switched_on
 
@@ -173,7 +173,13 @@ class Worker:
         return True
 
     def _membership(self, configs: ConfigStore) -> Membership:
-        return GroupMembership(configs, self._join, self._lease, release_s(self._config))
+        return GroupMembership(
+            configs,
+            self._join,
+            self._lease,
+            release_s(self._config),
+            in_transactions=uses_transactions(self._config, {}),
+        )
 
     def _join(self, worker_id: str, listener: SlotListener) -> GroupMember:
         settings = member_settings(self._config, worker_id)

@@ -100,7 +100,17 @@ class Fencing:
         self._retries.clear()
 
     def _is_needed(self, snapshot: ConfigSnapshot, name: str) -> bool:
-        return self._parts.awaits_fencing(snapshot, name)
+        """Return True if tasks wait for a round: those of all workers, or of such that write in transactions."""
+        if name not in snapshot.applied or self._parts.catalog.kind(snapshot.applied[name]) != "source":
+            return False
+        return any(self._waits(snapshot, TaskId(name, number)) for number in snapshot.tasks[name])
+
+    def _waits(self, snapshot: ConfigSnapshot, task: TaskId) -> bool:
+        """Return True if the worker that has the task does not start it unfenced; see `HerderParts.awaits_fencing`."""
+        if self._parts.in_transactions(snapshot.applied[task.connector]):
+            return True
+        owner = snapshot.workers.get(self._owner(snapshot, task))
+        return owner is not None and owner.in_transactions
 
     def _begin(self, name: str, fencing: _Round, snapshot: ConfigSnapshot) -> None:
         self._rounds[name] = fencing
@@ -146,14 +156,15 @@ class Fencing:
             f"this is tried again: {why}"
         )
         failed = self._parts.status(State.FAILED, fencing.config, text)
-        for number in fencing.tasks:
-            task = TaskId(name, number)
-            self._parts.statuses.put_task(task, replace(failed, worker_id=self._owner(task)))
+        snapshot = self._parts.configs.snapshot
+        for task in [TaskId(name, number) for number in fencing.tasks if snapshot.has_task(TaskId(name, number))]:
+            if self._waits(snapshot, task):
+                self._parts.statuses.put_task(task, replace(failed, worker_id=self._owner(snapshot, task)))
         self._refuse(name, fencing, why)
 
-    def _owner(self, task: TaskId) -> str:
+    def _owner(self, snapshot: ConfigSnapshot, task: TaskId) -> str:
         """Return the worker that has to start a task. It would replace a status that has the leader's name."""
-        slot = self._parts.configs.snapshot.placements.get(task)
+        slot = snapshot.placements.get(task)
         owner = None if slot is None else self._parts.membership.view.owners.get(slot)
         return owner or self._parts.worker_id
 

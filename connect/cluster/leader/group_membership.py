@@ -66,11 +66,21 @@ Join = Callable[[str, SlotListener], GroupMember]
 class GroupMembership:
     """Keeps this worker in the group. The membership thread owns member and slots; any thread may read `view`."""
 
-    def __init__(self, configs: ConfigStore, join: Join, lease: Lease, release_timeout_s: float) -> None:
+    def __init__(
+        self,
+        configs: ConfigStore,
+        join: Join,
+        lease: Lease,
+        release_timeout_s: float,
+        *,
+        in_transactions: bool = False,
+    ) -> None:
+        """Take what the membership rests on. `in_transactions` tells if all sources write so on this worker."""
         self._configs = configs
         self._join = join
         self._lease = lease
         self._release_timeout_s = release_timeout_s
+        self._in_transactions = in_transactions
         self._view = NOBODY
         self._url = ""
         self._worker_id = ""
@@ -206,7 +216,9 @@ class GroupMembership:
             return
         claimed = self._held
         self._is_overwritten = False
-        self._configs.put(WorkerRecord(self._worker_id, self._url, sorted(claimed), self._process))
+        self._configs.put(
+            WorkerRecord(self._worker_id, self._url, sorted(claimed), self._process, self._in_transactions)
+        )
         self._claimed = claimed
         claims = self._configs.claims
         self._generation = claims.next_offset

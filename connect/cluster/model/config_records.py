@@ -114,6 +114,8 @@ class WorkerRecord:
     slots: Sequence[int]
     process: int = 0
     """This is the time in ns at which the process of the worker began; 0: a former release did not tell it."""
+    in_transactions: bool = False
+    """It is true if every source writes in transactions on this worker (exactly.once.source.support=enabled)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +164,9 @@ def encode(record: ConfigRecord) -> KeyedBytes:  # noqa: C901 - one case per kin
             return keyed(SESSION_KEY, {"key": key, "algorithm": algorithm, "creation-timestamp": created_ms})
         case PlacementRecord(name, slots):
             return keyed(f"placement-{name}", None if slots is None else {"slots": list(slots)})
-        case WorkerRecord(worker_id, url, slots, process):
-            told = {"process": process} if process else {}
+        case WorkerRecord(worker_id, url, slots, process, in_transactions):
+            told: dict[str, object] = {"process": process} if process else {}
+            told |= {"transactions": True} if in_transactions else {}
             return keyed(f"worker-{worker_id}", {"url": url, "slots": list(slots), **told})
         case ConfigHistoryRecord(name, number, version):
             return keyed(f"history-config-{name}-{number}", None if version is None else _version_members(version))
@@ -280,7 +283,8 @@ def _worker(worker_id: str, value: bytes | None) -> WorkerRecord:
     if not all(type(s) is int for s in slots):
         raise RecordFormatError("a slot is not an integer")
     process = member(members, "process", int) if "process" in members else 0
-    return WorkerRecord(worker_id, member(members, "url", str), tuple(slots), process)
+    in_transactions = members.get("transactions") is True
+    return WorkerRecord(worker_id, member(members, "url", str), tuple(slots), process, in_transactions)
 
 
 def _history(text: str, value: bytes | None) -> ConfigHistoryRecord:

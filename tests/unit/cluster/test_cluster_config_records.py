@@ -57,6 +57,11 @@ EXACT = [
     (PlacementRecord("s1", (3, None)), b"placement-s1", b'{"slots":[3,null]}'),
     (WorkerRecord("h:1", "http://h:1", (0, 2)), b"worker-h:1", b'{"url":"http://h:1","slots":[0,2]}'),
     (WorkerRecord("h:1", "http://h:1", (0,), 7), b"worker-h:1", b'{"url":"http://h:1","slots":[0],"process":7}'),
+    (
+        WorkerRecord("h:1", "http://h:1", (), 7, in_transactions=True),
+        b"worker-h:1",
+        b'{"url":"http://h:1","slots":[],"process":7,"transactions":true}',
+    ),
 ]
 
 

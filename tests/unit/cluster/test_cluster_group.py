@@ -1,103 +1,24 @@
 """Two herders over one set of topics in memory, and a group that a test deals slots from."""
 
-import queue
 import threading
 import time
 from concurrent.futures import wait
-from dataclasses import replace
 
 import pytest
 from captured_logs import capture_logs
-from cluster_fakes import World, eventually
+from cluster_fakes import eventually
+from dealt_cluster import Member, create, workers
 
-from connect.api.errors import RetriableError
-from connect.cluster.herder import task_statuses
 from connect.cluster.hosts.lease import LEASE_OVER, Lease
 from connect.cluster.leader.group_membership import GroupMembership
 from connect.cluster.loop import stopping_tasks
-from connect.cluster.model.config_records import WorkerRecord, decode, encode
+from connect.cluster.model.config_records import WorkerRecord
 from connect.cluster.model.config_state import Claims
 from connect.cluster.model.connector_values import PartitionOffset, TargetState
-from connect.cluster.model.request_errors import NotFoundError, NotLeaderError
+from connect.cluster.model.request_errors import NotLeaderError
 from connect.lib.deadline import Deadline
-from connect.runtime.task.messages import CallResult, StartTask, StopTask, TaskState
+from connect.runtime.task.messages import StartTask, StopTask, TaskState
 from connect.runtime.task.state import State
-
-SLOTS = 6
-
-
-class Member:
-    """Does on its polling thread what the test put in its queue."""
-
-    def __init__(self, listener):
-        self.listener, self.events, self.left = listener, queue.Queue(), False
-        self.told = []
-
-    def poll(self, timeout_s):
-        try:
-            what, slots = self.events.get(timeout=0.02)
-        except queue.Empty:
-            return
-        if what == "fail":
-            raise RetriableError("away")
-        getattr(self.listener, what)(frozenset(slots))
-        self.told.append(what)
-
-    def close(self, deadline):
-        self.left = True
-
-
-class Cluster:
-    def __init__(self):
-        self.world, self.members, self.herders, self.leases = World(), {}, {}, {}
-
-    def start(self, name, address=None):
-        def join(worker_id, listener):
-            self.members[name] = Member(listener)
-            return self.members[name]
-
-        self.leases[name] = Lease(5)
-
-        def membership(configs):
-            return GroupMembership(configs, join, self.leases[name], 2)
-
-        self.herders[name] = self.world.herder(membership, worker_id=address or f"{name}:1")
-        eventually(lambda: name in self.members)
-        return self.herders[name]
-
-    def deal(self, name, what, slots):
-        self.members[name].events.put((what, slots))
-
-
-@pytest.fixture
-def cluster():
-    built = Cluster()
-    yield built
-    built.world.let_stop()
-    for herder in built.herders.values():
-        herder.stop(Deadline.after(60))
-
-
-@pytest.fixture
-def pair(cluster):
-    first, second = cluster.start("a"), cluster.start("b")
-    cluster.deal("a", "assigned", {0, 1, 2})
-    cluster.deal("b", "assigned", {3, 4, 5})
-    eventually(lambda: len(first.worker.view.owners) == len(second.worker.view.owners) == SLOTS)
-    return first, second
-
-
-def create(herder, tasks=4):
-    config = {"connector.class": "Source", "tasks.max": str(tasks)}
-    return herder.connectors.create("c", config, None).result(60)
-
-
-def workers(herder):
-    try:
-        tasks = herder.connectors.status("c").tasks.values()
-    except NotFoundError:
-        return []
-    return sorted(task.worker_id for task in tasks if task.state.value == "RUNNING")
 
 
 def test_who_owns_slot_0_leads_and_the_others_know_its_url(pair):
@@ -269,84 +190,6 @@ def test_a_worker_that_reads_anothers_claim_on_its_slots_gives_them_up(cluster, 
     second.worker.require_leader()
     with pytest.raises(NotLeaderError):
         first.worker.require_leader()
-
-
-def test_each_worker_keeps_telling_of_its_tasks_that_the_leader_cannot_fence_others_for(cluster, pair, monkeypatch):
-    monkeypatch.setattr(task_statuses, "SAY_AGAIN_S", 0.0)  # as of runs that began long ago
-    first, second = pair
-    config = {"connector.class": "Source", "tasks.max": "4", "exactly.once.support": "required"}
-    first.connectors.create("c", config, None).result(60)
-    eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
-    cluster.world.fence = lambda call: CallResult(call.id, error="not authorized")
-    first.connectors.save("c", {**config, "topic": "other"}).result(60)
-
-    def failed():
-        told = first.connectors.status("c").tasks.values()
-        return sorted(t.worker_id for t in told if t.state is State.FAILED and "not authorized" in t.trace)
-
-    eventually(lambda: failed() == ["a:1", "a:1", "b:1", "b:1"])
-    for herder in (first, second) * 3:
-        herder.worker.ping().result(60)  # it reconciles after each step
-    assert failed() == ["a:1", "a:1", "b:1", "b:1"]
-    cluster.world.fence = lambda call: CallResult(call.id)
-    first.connectors.restart("c", include_tasks=True, only_failed=False).result(60)
-    eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
-
-
-def test_no_slot_stays_without_owner_after_a_claim_that_came_late(cluster, pair):
-    """The group never took slot 0 from the first worker, so it does not assign the slot to it again by itself."""
-    first, second = pair
-    create(first)
-    eventually(lambda: workers(second) == ["a:1", "a:1", "b:1", "b:1"])
-    before, claim = cluster.members["a"], decode(*cluster.world.configs.last("worker-b:1"))
-    for slots in ((0, 3, 4, 5), (3, 4, 5)):  # the first one had waited in a worker that was cut off
-        cluster.world.configs.append(*encode(replace(claim, slots=slots)))
-    assert first.worker.view.slots == {1, 2}
-    eventually(lambda: before.left and cluster.members["a"] is not before)
-    cluster.deal("a", "assigned", {0, 1, 2})
-    eventually(lambda: len(first.worker.view.owners) == len(second.worker.view.owners) == SLOTS)
-    first.worker.require_leader()
-    eventually(lambda: workers(second) == ["a:1", "a:1", "b:1", "b:1"])
-
-
-def test_a_claim_that_came_before_its_writer_had_read_back_its_own_is_heeded(cluster):
-    """It is in the log behind the worker's own claim, and both are read in one go."""
-    first, topic = cluster.start("a"), cluster.world.configs
-    log = topic.append
-
-    def append(key, value):
-        log(key, value)
-        if key == b"worker-a:1":
-            topic.append = log
-            log(*encode(WorkerRecord("b:1", "http://b:1", (0, 1))))
-
-    topic.append = append
-    before = cluster.members["a"]
-    cluster.deal("a", "assigned", {0, 1, 2})
-    eventually(lambda: before.left and cluster.members["a"] is not before)
-    cluster.deal("a", "assigned", {0, 1, 2})
-    eventually(lambda: first.worker.view.slots == {0, 1, 2})
-    assert first.worker.view.owners == dict.fromkeys(range(3), "a:1")
-
-
-def test_of_two_workers_with_one_address_the_later_one_leaves_and_says_why(cluster):
-    """Each would replace the other's claim, and the cluster would have no leader for ever."""
-    first, second = cluster.start("a"), cluster.start("b", "a:1")
-    cluster.deal("a", "assigned", {0, 1, 2})
-    eventually(lambda: first.worker.view.leads)
-    create(first)
-    eventually(lambda: workers(first) == ["a:1"] * 4)
-    started = len(cluster.world.started())
-    stays, leaves = cluster.members["a"], cluster.members["b"]
-    cluster.deal("b", "assigned", {3, 4, 5})
-    eventually(lambda: leaves.left)
-    assert "rest.advertised.host.name" in second.worker.kafka_trouble
-    assert not second.worker.is_ready
-    cluster.deal("a", "assigned", {3, 4, 5})
-    eventually(lambda: first.worker.view.owners == second.worker.view.owners == dict.fromkeys(range(SLOTS), "a:1"))
-    first.worker.require_leader()
-    assert not stays.left
-    assert len(cluster.world.started()) == started
 
 
 def test_a_new_leader_starts_nothing_twice(cluster, pair):
