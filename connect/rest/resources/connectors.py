@@ -106,9 +106,20 @@ async def put_config(request: web.Request) -> web.Response:
     context.operations.worker.require_leader()
     if flag(request, "dry_run"):
         return await preview(request, name, config)
-    wanted = await ready(request, name, config)
-    saved = await finished(request, context.operations.connectors.save(name, wanted, who(request)))
-    return await _saved(request, saved)
+    given = {key: value for key, value in config.items() if value is not None}
+    tries = 0
+    while True:
+        stored = _stored(request, name)
+        wanted = await ready(request, name, config)
+        # Masks were replaced by secrets of what is stored, which another request may have changed since.
+        instead_of = None if wanted == given else stored
+        try:
+            saving = context.operations.connectors.save(name, wanted, who(request), instead_of=instead_of)
+            return await _saved(request, await finished(request, saving))
+        except ChangedMeanwhileError:
+            tries += 1
+            if tries == PATCH_TRIES:
+                raise
 
 
 async def patch_config(request: web.Request) -> web.Response:
@@ -147,6 +158,13 @@ async def delete(request: web.Request) -> web.Response:
     )
     await finished(request, removal(name), f"deleting connector {name}")
     return empty_answer(204)
+
+
+def _stored(request: web.Request, name: str) -> Mapping[str, str] | None:
+    try:
+        return context_of(request).operations.connectors.info(name).config
+    except NotFoundError:
+        return None
 
 
 def _patched(stored: Mapping[str, str], patch: Mapping[str, str | None]) -> dict[str, str]:

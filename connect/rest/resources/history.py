@@ -46,10 +46,13 @@ async def rollback(request: web.Request) -> web.Response:
     context, name = context_of(request), name_of(request)
     context.operations.worker.require_leader()
     config = version_called(context.operations.history.config_versions(name), name, segment(request, 4)).config
+    present = context.operations.connectors.info(name).config
     if flag(request, "dry_run"):
         return await preview(request, name, dict(config))
     wanted = await ready(request, name, dict(config))
-    saved = await finished(request, context.operations.connectors.save(name, wanted, who(request)))
+    # Somebody may delete or change it during the validation: it is not brought back, nor is that change undone unseen.
+    saving = context.operations.connectors.save(name, wanted, who(request), instead_of=present)
+    saved = await finished(request, saving)
     return json_answer(await shown_info(request, saved.info))
 
 

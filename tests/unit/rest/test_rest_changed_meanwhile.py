@@ -91,6 +91,46 @@ def test_a_patch_that_is_overtaken_again_and_again_is_told(serve: ServerMaker) -
     assert "batch.size" not in rest.get("/connectors/a/config")
 
 
+def test_a_rollback_never_brings_back_what_was_deleted_during_its_validation(serve: ServerMaker) -> None:
+    rest = served(serve)
+    assert rest("PUT", "/connectors/a/config", CONFIG | {"topic": "t2"}).status_code == 200
+    rest.operations.trials = FasterOther(rest.operations, lambda connectors: connectors.delete("a"))
+    assert rest("PUT", "/connectors/a/rollback/1").status_code == 409
+    assert rest.get("/connectors") == []
+
+
+def test_a_rollback_undoes_no_change_that_came_during_its_validation(serve: ServerMaker) -> None:
+    rest = served(serve)
+    assert rest("PUT", "/connectors/a/config", CONFIG | {"topic": "t2"}).status_code == 200
+    rest.operations.trials = FasterOther(rest.operations, put(topic="t3"))
+    assert rest("PUT", "/connectors/a/rollback/1").status_code == 409
+    assert rest.get("/connectors/a/config") == CONFIG | {"topic": "t3"}
+
+
+def with_password(password: str, **values: str) -> dict[str, str]:
+    return {"connector.class": FILE_SOURCE, "topic": "t", "name": "a", "db.password": password, **values}
+
+
+def test_a_mask_stands_for_the_password_that_came_during_the_validation(serve: ServerMaker) -> None:
+    rest = served(serve)
+    assert rest("PUT", "/connectors/a/config", with_password("former-secret")).status_code == 200
+    shown = rest.get("/connectors/a/config")
+    assert shown["db.password"] != "former-secret"
+    change = with_password("newer-secret")
+    rest.operations.trials = FasterOther(rest.operations, lambda connectors: connectors.save("a", change))
+    answer = rest("PUT", "/connectors/a/config", shown | {"topic": "t2"})
+    assert answer.status_code == 200, answer.text
+    assert rest.operations.cluster.configs["a"] == with_password("newer-secret", topic="t2")
+
+
+def test_a_configuration_without_masks_is_written_over_what_came_during_its_validation(serve: ServerMaker) -> None:
+    """So it is in Java, too: a PUT says the whole configuration."""
+    rest = served(serve)
+    rest.operations.trials = FasterOther(rest.operations, put(file="x"), times=100)
+    assert rest("PUT", "/connectors/a/config", CONFIG | {"topic": "t2"}).status_code == 200
+    assert rest.get("/connectors/a/config") == CONFIG | {"topic": "t2"}
+
+
 @pytest.mark.parametrize("path", ["edit", "history"])
 def test_a_page_writes_over_nothing_that_came_between_its_last_look_and_its_writing(
     serve: ServerMaker, path: str
