@@ -41,7 +41,7 @@ class CassandraAgentConfig(ConnectionKeys):
         doc="A table's topic is this prefix, the keyspace, a dot and the table.",
     )  # fmt: skip
     poll_interval_ms: Annotated[Int, between(1, 60_000)] = key(
-        "poll.interval.ms", 250, group=CAPTURE, doc="How often new changes are looked for."
+        "poll.interval.ms", 500, group=CAPTURE, doc="How often new changes are looked for."
     )  # fmt: skip
     batch_max_rows: Annotated[Int, at_least(1)] = key(
         "batch.max.rows", 2000, group=CAPTURE, importance="low", former=["max.batch.size"],
