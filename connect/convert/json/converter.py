@@ -126,10 +126,37 @@ class JsonConverter:
         """
         columnar = None
         if data.null_count < len(data):
-            columnar = self._decode_columns(pc.binary_slice(data, offset, -len(CLOSE)) if offset else data, schema)
+            columnar = self._decode_columns(_payloads(data, offset), schema)
         if columnar is not None:
             return columnar
-        return Column.from_rows(self._decode_rows(data, schema, enveloped=offset > 0), schema)
+        try:
+            return Column.from_rows(self._decode_rows(data, schema, enveloped=offset > 0), schema)
+        except RejectedRowsError as error:
+            if schema is None:
+                raise
+            return self._decode_apart(data, schema, offset, error)
+
+    def _decode_apart(self, data: pa.BinaryArray, schema: Schema, offset: int, refused: RejectedRowsError) -> Column:
+        """Decode the rows that have no Python form as columns, as dates of years beyond 9999. What a row is must not
+        depend on those that are read with it.
+
+        RejectedRowsError names the rows that have neither form.
+        """
+        found = {row: self._decode_columns(_payloads(data.slice(row, 1), offset), schema) for row in refused.rows}
+        bad = {row: reason for row, reason in refused.rows.items() if found[row] is None}
+        if bad:
+            raise RejectedRowsError(bad) from refused
+        pieces: list[pa.Array] = []
+        begin = 0
+        for row, column in [*sorted(found.items()), (len(data), None)]:
+            if row > begin:
+                rows = self._decode_rows(data.slice(begin, row - begin), schema, enveloped=offset > 0)
+                pieces.append(Column.from_rows(rows, schema).arrow())
+            if column is not None:
+                pieces.append(column.arrow())
+            begin = row + 1
+        array = pa.concat_arrays(pieces)
+        return Column(schema, len(array), arrow=lambda: array, rows=lambda: rows_from_arrow(array))
 
     def _decode_columns(self, payloads: pa.BinaryArray, schema: Schema | None) -> Column | None:
         """Decode whole columns; return None when the row path has to decide."""
@@ -172,6 +199,10 @@ class JsonConverter:
         schema_node, payload = open_envelope(self._parse(row))
         schema = parse_schema(schema_node, self._reading)
         return schema, reader(schema, self._reading)(payload)
+
+
+def _payloads(data: pa.BinaryArray, offset: int) -> pa.BinaryArray:
+    return pc.binary_slice(data, offset, -len(CLOSE)) if offset else data
 
 
 def _fixed_schema(config: JsonConfig, reading: Reading) -> Schema | None:

@@ -268,6 +268,29 @@ def test_java_coercion_has_no_negative_zero_in_columns_or_rows() -> None:
     assert (number.is_arrow, str(number.rows()[0])) == (True, "0.0")
 
 
+@pytest.mark.parametrize("kind", ["Date", "Timestamp"])
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_year_that_python_has_not_is_read_whatever_stands_beside_it(kind: str, fixed: bool) -> None:
+    number, name = ("int64", 253_402_300_800_000) if kind == "Timestamp" else ("int32", 2_932_897)
+    schema = json.dumps({"type": "struct", "fields": [
+        {"field": "at", "type": number, "name": f"org.apache.kafka.connect.data.{kind}", "version": 1},
+        {"field": "n", "type": "int32"},
+    ]})  # fmt: skip
+    json_converter = converter(schema_content=schema) if fixed else converter()
+
+    def of(*payloads: str) -> pa.BinaryArray:
+        return binary(*(payload if fixed else envelope(schema, payload) for payload in payloads))
+
+    def places(data: pa.BinaryArray) -> list[int | None]:
+        columns = [column.arrow() for column in json_converter.decode("t", data)]
+        return [at for one in columns for at in one.field("at").cast(number).to_pylist()]
+
+    far, near, by_rows = f'{{"at":{name},"n":1}}', '{"at":7,"n":2}', '{"at":8,"n":2,"n":3}'
+    assert places(of(far, near)) == [name, 7]
+    assert places(of(by_rows, far, near, far, by_rows)) == [8, name, 7, name, 8]
+    assert set(rejected(json_converter, of(far, '{"at":9,"n":"x"}', by_rows))) == {1}
+
+
 def test_a_number_too_big_for_its_type_is_named() -> None:
     with pytest.raises(RejectedRowsError, match="out of range for float32"):
         converter().encode("t", Column.from_rows([1.0, 1e39], s.FLOAT32))
