@@ -76,11 +76,11 @@ class NumberedSourceTask:
 
     def poll(self, deadline):
         self._run.is_here()
+        if not deadline.wait(self._config.pause_ms / 1000):
+            return None
         if self._config.linger_ms:
             threading.Event().wait(self._config.linger_ms / 1000)
             self._run.is_here()
-        if not deadline.wait(self._config.pause_ms / 1000):
-            return None
         numbers = range(self._next, self._next + ROWS)
         rows = [f"{self._share} {number} {self._run.mark} {self._config.revision}" for number in numbers]
         self._next += ROWS
