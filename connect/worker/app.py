@@ -36,6 +36,7 @@ from connect.cluster.model.cluster_topics import internal_topics
 from connect.cluster.offsets.sink_groups import GroupOffsets
 from connect.cluster.store.config_store import DELIVERY_TIMEOUT_S, ConfigStore
 from connect.cluster.store.first_contact import FirstContact, StartError
+from connect.cluster.store.leader_producer import leader_producer
 from connect.cluster.store.lost_topic import LostTopic
 from connect.cluster.store.record_log import MakeLog, OnRecord, RecordLog
 from connect.kafka.admin.topics import TopicAdmin
@@ -219,9 +220,7 @@ class Worker:
         deliver_within_ms = None if deliver_within_s is None else round(deliver_within_s * 1000)
         leader = None
         if leader_id is not None and fences_leader(self._config):
-            leader = producer_settings(
-                worker, {}, client_id=f"{client_id}-leader", transactional_id=leader_id
-            ).properties
+            leader = leader_producer(worker, f"{client_id}-leader", leader_id)
 
         def make(on_record: OnRecord) -> RecordLog:
             writer = producer_settings(worker, {}, client_id=client_id, deliver_within_ms=deliver_within_ms)

@@ -31,7 +31,8 @@ KeyValue = tuple[bytes, bytes | None]
 _GIVEN_UP: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - librdkafka's own
 """Who shares a client gives it up when rows of another task may come too late. The record may be written again."""
 _LOG = logging.getLogger("connect.kafka.log.kv_log")
-_TRANSACTION_S: Final = 30.0
+_TRANSACTION_S: Final = 12.0
+"""A transaction is given up after this time: before brokers do so, to which the producer's next one would be fenced."""
 _PARTITION_GONE: Final = KafkaError._DESTROY  # noqa: SLF001 - librdkafka's own codes begin so
 """librdkafka gives this error to records that still wait in the queue of a partition that was deleted."""
 
