@@ -40,6 +40,8 @@ class TaskRuns:
         self._running: dict[TaskId, Run] = {}
         self._attempts: dict[TaskId, int] = {}
         self._histories: dict[TaskId, RestartHistory] = {}
+        self._started_with: dict[TaskId, Mapping[str, str]] = {}
+        """It holds the connector's configuration with which each task was last started."""
         self._numbers = itertools.count(1)
         self._assigned: frozenset[TaskId] = frozenset()
         self._awaited = AwaitedRestarts()
@@ -71,6 +73,7 @@ class TaskRuns:
         for task in [t for t in others if self._desired(snapshot, t) is None]:
             del self._attempts[task]
             self._histories.pop(task, None)
+            self._started_with.pop(task, None)
 
     def owns(self, task: TaskId) -> bool:
         """Return True if this worker has to run the task."""
@@ -213,6 +216,10 @@ class TaskRuns:
     def _start(self, task: TaskId, spec: TaskSpec) -> None:
         number = next(self._numbers)
         self._running[task] = Run(number, spec)
+        if self._started_with.get(task, spec.connector_config) != spec.connector_config:
+            # Somebody has changed the connector: restarts that were in vain with its former settings do not count.
+            self._histories.pop(task, None)
+        self._started_with[task] = spec.connector_config
         self._starting.add(number)
         self.starts.tried()
         isolated = spec.connector_config.get(ISOLATION_KEY, "").strip() == "process"

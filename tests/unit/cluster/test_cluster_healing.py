@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 from cluster_fakes import eventually
-from cluster_herders import create, is_running, states
+from cluster_herders import SOURCE, create, is_running, states
 
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import ConflictError, FailedRequestError, RequestError
@@ -123,6 +123,19 @@ def test_restarts_end_at_the_limit(world, start):
         eventually(lambda runs=runs: len(world.started()) == runs and is_running(herder, tasks=1)())
         fail(world, retriable=True)
     eventually(lambda: states(herder) == ("RUNNING", ["FAILED"]))
+
+
+def test_restarts_in_vain_do_not_count_for_the_configuration_that_mends_them(world, start):
+    herder = start(**{"auto.restart.limit": "1"})
+    create(herder, **{"tasks.max": "1", "host": "wrong"})
+    for runs in (1, 2):
+        eventually(lambda runs=runs: len(world.started()) == runs and is_running(herder, tasks=1)())
+        fail(world, retriable=True)
+    eventually(lambda: states(herder) == ("RUNNING", ["FAILED"]))
+    herder.connectors.save("s", {**SOURCE, "tasks.max": "1", "host": "right"}).result(60)
+    eventually(lambda: len(world.started()) == 3 and is_running(herder, tasks=1)())
+    fail(world, retriable=True)
+    eventually(lambda: len(world.started()) == 4 and is_running(herder, tasks=1)())
 
 
 @pytest.mark.parametrize(
