@@ -26,7 +26,8 @@ from connect.tools.services.process.process import Command, SupervisedProcess
 TOPIC: Final = "bulk-flights"
 NEW_ROWS: Final = 1_000
 KILL_AT: Final = 0.3
-STEP_TIMEOUT_S: Final = 240.0
+STEP_TIMEOUT_S: Final = 480.0
+"""Spark starts twice, and takes minutes for it on a machine that has other work."""
 _LOOK_S: Final = 0.1
 _READ_S: Final = 5.0
 _SLICE_S: Final = 0.2
