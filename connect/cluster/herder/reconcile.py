@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -242,8 +242,11 @@ class Reconciler:
         if snapshot.connectors and not self._leaving.is_set():
             self.expect_work()
         view = NOBODY if self._leaving.is_set() else self.parts.membership.view
-        # A worker that Kafka has not heard for too long runs no tasks; it would have to end what it starts at once.
-        own = view if self.parts.membership.may_work else NOBODY
+        own = view
+        if not self.parts.membership.may_work:
+            # Kafka has not heard this worker for too long. It would have to end at once what it starts, and others may
+            # lead: it must write nothing by what it knew before.
+            view, own = replace(view, leads=False), NOBODY
         only = self._changed.begin(snapshot, (view, own, self.parts.configs.lost_claim, bool(self._releases)))
         self._looks.looked(at_all=only is None)
         self.parts.supervisor.pool.keep_ready(self._expects_work and own.slots != frozenset())

@@ -97,6 +97,7 @@ class Requests:
 
     def set_target(self, name: str, target: TargetState) -> None:
         """Pause, resume or stop a connector."""
+        self._require_contact()
         if name not in self._parts.configs.snapshot.connectors:
             raise NotFoundError(f"Unknown connector {name}")
         if target is TargetState.STOPPED:
@@ -172,9 +173,18 @@ class Requests:
 
     def require_leader(self) -> None:
         """Raise NotLeaderError unless this worker leads."""
+        self._require_contact()
         view = self._parts.membership.view
         if not view.leads:
             raise NotLeaderError(view.leader_url)
+
+    def _require_contact(self) -> None:
+        """Raise NotLeaderError if Kafka has not heard this worker for long, as after a freeze.
+
+        The request may be an old one then, and another worker may lead, of whose changes this one has not read yet.
+        """
+        if not self._parts.membership.may_work:
+            raise NotLeaderError(None)
 
 
 def _changed_text(name: str, before: Mapping[str, str], now: Mapping[str, str] | None) -> str:

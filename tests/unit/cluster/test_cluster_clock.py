@@ -11,6 +11,7 @@ FOLDER = Path(connect.cluster.__file__).parent
 OF_DAY = {
     "herder/reconcile.py _lead": "the age of the session key, which Java's workers read too",
     "herder/worker_state.py __init__": "when the worker began, as a metric",
+    "leader/group_membership.py __init__": "which of two workers with one address stays; one does in any case",
     "leader/overdue_tasks.py reconcile": "since when a task is overdue, as people read it; how long is measured beside",
     "loop/event_loop.py _now_ms": "since when the herder does what it does, as people read it",
     "store/kafka_claims.py now_ms": "the age of another cluster's claim, by the time of its record",

@@ -7,9 +7,19 @@ from cluster_fakes import eventually
 from dealt_cluster import SLOTS, create, workers
 
 from connect.cluster.herder import task_statuses
-from connect.cluster.model.config_records import WorkerRecord, decode, encode
+from connect.cluster.model.config_records import (
+    CommitRecord,
+    ConnectorRecord,
+    TaskRecord,
+    WorkerRecord,
+    decode,
+    encode,
+)
+from connect.cluster.model.connector_values import TargetState
+from connect.cluster.model.request_errors import NotLeaderError
 from connect.runtime.task.messages import CallResult
 from connect.runtime.task.state import State
+from connect.runtime.task.task_id import TaskId
 
 
 def test_each_worker_keeps_telling_of_its_tasks_that_the_leader_cannot_fence_others_for(cluster, pair, monkeypatch):
@@ -108,3 +118,29 @@ def test_of_two_workers_with_one_address_the_later_one_leaves_and_says_why(clust
     first.worker.require_leader()
     assert not stays.left
     assert len(cluster.world.started()) == started
+
+
+def test_a_worker_that_was_frozen_carries_out_nothing_by_what_it_knew_before(cluster, pair):
+    """A request that lay in its socket meanwhile may be older than those that the next leader has carried out."""
+    first, second = pair
+    create(first)
+    eventually(lambda: workers(second) == ["a:1", "a:1", "b:1", "b:1"])
+    cluster.leases["a"].revoke()
+    assert first.worker.view.leads
+    before = list(cluster.world.configs.records)
+    for asking in (
+        first.connectors.delete("c"),
+        first.connectors.set_target("c", TargetState.PAUSED),
+        first.connectors.save("c", {"connector.class": "Source"}),
+    ):
+        with pytest.raises(NotLeaderError) as refused:
+            asking.result(60)
+        assert refused.value.leader_url is None
+    another = [TaskRecord(TaskId("d", 0), {}), CommitRecord("d", 1)]
+    for record in (ConnectorRecord("d", {"connector.class": "Source"}), *another):
+        cluster.world.configs.append(*encode(record))
+    first.worker.ping().result(60)
+    first.worker.ping().result(60)  # it has reconciled by then
+    assert len(cluster.world.configs.records) == len(before) + 3
+    cluster.deal("a", "assigned", set())
+    eventually(lambda: cluster.world.configs.keys().count("placement-d"))
