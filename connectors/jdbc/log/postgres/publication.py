@@ -40,7 +40,7 @@ SELECT n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namesp
 WHERE c.relispartition
 """
 _GONE = "is gone or has another name: no further changes of it are read."
-_DETACHED = (
+DETACHED = (
     "is no partition any more, and the publication does not have it: no further changes of it are read. Add it to the "
     "publication, or take it out of the table filter, as a restart refuses a table that the publication lacks."
 )
@@ -160,7 +160,7 @@ def require_published(
     }
     if was_partition := partitions.intersection(lacking).difference(left):
         still = partitions_among(database, [*was_partition])
-        left |= dict.fromkeys(was_partition - still, _DETACHED)
+        left |= dict.fromkeys(was_partition - still, DETACHED)
     # It may be dropped between the first question and that for its tables.
     is_gone = bool(lacking) and not has_publication(database, config.publication_name)
     database.end_transaction()

@@ -330,6 +330,9 @@ class PostgresLog:
         left = publication.require_published(self._database, self._config, self._session.tables, self._partitions)
         for table, why in left.items():
             _log.warning("Table %s %s", table.full, why)
+            if why == publication.DETACHED:
+                # One of them is told, as archiving may detach one each day.
+                self._session.advise(f"Table {table.full} {why}")
         self._session.tables = [table for table in self._session.tables if table not in left]
 
     def interrupt(self) -> None:
