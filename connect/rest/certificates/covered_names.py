@@ -28,20 +28,19 @@ def uncovered_names(worker: WorkerConfig) -> Sequence[UncoveredName]:
     There are none where the worker's file says that names do not count, or where its keys are broken, which is told
     elsewhere.
     """
+    reached = _reached(worker)
+    if not reached:
+        return []
     try:
         is_checked = client_context(worker.originals).check_hostname
-        server = server_context(worker.originals) if is_checked and _reached(worker) else None
+        server = server_context(worker.originals)
     except ConfigError:
         return []
-    shown = None if server is None else _shown(server)
-    if server is None or shown is None:
+    shown = _shown(server) if is_checked else None
+    if shown is None:
         return []
     key, names = identity_key(worker.originals), _names(shown)
-    return [
-        UncoveredName(listener, key, host, names)
-        for listener, host in _reached(worker)
-        if not _covers(server, shown, host)
-    ]
+    return [UncoveredName(listener, key, host, names) for listener, host in reached if not _covers(server, shown, host)]
 
 
 def _reached(worker: WorkerConfig) -> list[tuple[str, str]]:
