@@ -8,6 +8,7 @@ from jdbc_server import Server
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.deadline import Deadline
+from connectors.jdbc.log.postgres import publication
 from connectors.jdbc.log.postgres import reader as pg_reader
 
 pytestmark = pytest.mark.parametrize("server", ["postgres"], indirect=True)
@@ -143,3 +144,20 @@ def test_a_publication_that_is_dropped_ends_the_task_and_is_told_at_the_next_sta
         run.until(lambda: f"Publication {server.table} was gone, and is made anew: changes of before" in caplog.text)
         server.run("INSERT INTO {t} VALUES (2)")
         run.until_events(2)
+
+
+def test_a_publication_that_is_dropped_between_two_questions_is_told_as_gone(server, monkeypatch):
+    monkeypatch.setattr(pg_reader, "_WATCH_S", 0.1)
+    server.run("CREATE TABLE {t} (id INT PRIMARY KEY)", "INSERT INTO {t} VALUES (1)")
+    asked = publication._lacking
+
+    def dropped(*given):
+        server.run("DROP PUBLICATION IF EXISTS {t}")
+        return asked(*given)
+
+    with log_run(server) as run:
+        run.open()
+        run.until_events(1)
+        monkeypatch.setattr(publication, "_lacking", dropped)
+        with pytest.raises(ConnectError, match=rf"Publication {server.table} is gone"):
+            run.until(lambda: False)

@@ -161,11 +161,11 @@ def require_published(
     if was_partition := partitions.intersection(lacking).difference(left):
         still = partitions_among(database, [*was_partition])
         left |= dict.fromkeys(was_partition - still, DETACHED)
-    # It may be dropped between the first question and that for its tables.
-    is_gone = bool(lacking) and not has_publication(database, config.publication_name)
+    is_altered = bool(lacking) and _publication(database, config.publication_name) != found
     database.end_transaction()
-    if is_gone:
-        raise _gone(config)
+    if is_altered:
+        # It was altered or dropped between the questions, whose answers do not go together.
+        return require_published(database, config, tables, partitions)
     if renamed:
         raise _other_names(config, found, renamed)
     taken_out = [table.full for table in lacking if table not in left]
