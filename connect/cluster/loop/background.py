@@ -13,6 +13,8 @@ from connect.lib.deadline import Deadline
 
 TIMEOUT_S: Final = 60.0
 """A request has this time beside what its tasks may take to stop. A killed sink stays in its group for up to 45 s."""
+NOTICE_S: Final = 10.0
+"""A busy worker may take note of the end of a host that was killed this many seconds later."""
 LOOK_S: Final = 0.1
 _THREADS: Final = 4
 
@@ -43,10 +45,10 @@ class Background:
 
         Tasks that do not stop in time are killed meanwhile.
         """
-        stopped_by = deadline.sooner(self._stop_s)
-        while (has_runs := self._has_runs(name)) and stopped_by.wait(LOOK_S):
+        stopped_by = deadline.sooner(self._stop_s + NOTICE_S)
+        while self._has_runs(name) and stopped_by.wait(LOOK_S):
             pass
-        return not has_runs or not self._has_runs(name)
+        return not self._has_runs(name)
 
     def close(self) -> None:
         """Begin no more requests, and do not wait for those that are begun."""

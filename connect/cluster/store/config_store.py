@@ -177,9 +177,10 @@ class ConfigStore:
         """Store a connector's configuration and its version in the history; `target` is its first target state."""
         # The target goes first: a worker that sees the connector must not start it before it knows.
         snapshot = self.snapshot
-        # A worker may have paused a connector of this name that was already deleted, or its creation failed half-way.
-        is_left = target is None and name in snapshot.targets and name not in snapshot.connectors
-        first = (TargetRecord(name, target),) if target is not None or is_left else ()
+        first = () if target is None else (TargetRecord(name, target),)
+        if target is None and name in snapshot.targets and name not in snapshot.connectors:
+            # Somebody has paused a connector of this name that was already deleted, or its creation failed half-way.
+            first = (TargetRecord(name, None),)
         author = Author(who, time.time_ns() // 1_000_000)
         self._write([*first, ConnectorRecord(name, config), *added(name, snapshot, config, author)])
 

@@ -164,7 +164,7 @@ class KeyValueLog:
 
     def _read_until(self, ends: Mapping[int, int], deadline: Deadline) -> None:
         with self._moved:
-            while not self._reached(ends):
+            while not _reached(self._positions, ends):
                 if self._stop.is_set():
                     raise ConnectError(f"The log of topic {self.topic} is closed.")
                 if deadline.expired:
@@ -266,9 +266,6 @@ class KeyValueLog:
         with self._moved:
             self._written[partition] = offset + 1
 
-    def _reached(self, ends: Mapping[int, int]) -> bool:
-        return all(self._positions[p] >= end for p, end in ends.items())
-
     def _read(self) -> None:
         while not self._stop.is_set():
             try:
@@ -325,6 +322,10 @@ class KeyValueLog:
 
 def _log_error(error: ConnectError) -> None:
     _LOG.error("%s", error)
+
+
+def _reached(positions: Mapping[int, int], ends: Mapping[int, int]) -> bool:
+    return all(positions[p] >= end for p, end in ends.items())
 
 
 def _distance(positions: Mapping[int, int], ends: Mapping[int, int]) -> str:
