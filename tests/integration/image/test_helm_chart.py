@@ -290,6 +290,22 @@ def test_pods_have_no_rights_and_write_nothing(helm, tmp_path):
         ),
         ({"bootstrapServers": "kafka:9092", "worker": {"a:b": "c"}}, "a:b"),
         ({"bootstrapServers": "kafka:9092", "env": {"A-B": "c"}}, "A-B"),
+        # A key whose members are all comments is null, which takes the chart's own values away.
+        *(({"bootstrapServers": "kafka:9092", name: None}, name) for name in ("worker", "secret", "image", "apply")),
+        ({"bootstrapServers": "kafka:9092", "groupId": None}, "groupId"),
+        ({"bootstrapServers": "kafka:9092", "nodeSelector": {"gpu": True}}, "nodeSelector/gpu"),
+        ({"bootstrapServers": "kafka:9092", "imagePullSecrets": [{"name": 7}]}, "imagePullSecrets/0/name"),
+        ({"bootstrapServers": "kafka:9092", "image": {"tag": "1 #2"}}, "image/tag"),
+        ({"bootstrapServers": "kafka:9092", "podDisruptionBudget": {"maxUnavailable": "half"}}, "maxUnavailable"),
+        ({"bootstrapServers": "kafka:9092", "podAnnotations": {"checksum/worker": "x"}}, "checksum/worker"),
+        (
+            {"bootstrapServers": "kafka:9092", "serviceMonitor": {"labels": {"helm.sh/chart": "x"}}},
+            "helm.sh/chart",
+        ),
+        (
+            {"bootstrapServers": "kafka:9092", "cassandraAgent": {"dataVolume": {"name": "d", "mountPath": "/a: b"}}},
+            "dataVolume/mountPath",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_before_anything_is_installed(helm, tmp_path, values, said):
@@ -298,3 +314,4 @@ def test_what_is_wrong_is_named_before_anything_is_installed(helm, tmp_path, val
         helm, "template", "shop", str(CHART), "--kube-version", "1.33.0", "-f", str(tmp_path / "wrong.yaml"), code=1
     )
     assert said in told
+    assert "nil pointer" not in told
