@@ -138,10 +138,13 @@ class ForkServer:
             # The objects that exist then live as long as any host; a later collection would copy their pages into each.
             with loading():
                 load_shared()
+                from connect.runtime.host.shared_settings import build_shared_settings
+
                 self._catalog = self._find_catalog()
                 # Each host would import the settings of its connectors.
                 for plugin in self._catalog.plugins():
                     _ = plugin.found_config
+                build_shared_settings(self._catalog)
 
     def _become_host(self, server: int, line: socket.socket, report: int) -> NoReturn:
         from connect.cluster.hosts.host_validation import validate_in_host

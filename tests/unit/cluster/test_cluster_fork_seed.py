@@ -82,6 +82,21 @@ print(json.dumps([ours(before), ours(set(sys.modules) - before)]))
     assert own < shared / 3  # without the worker's modules it is more than they are
 
 
+def test_hosts_share_the_declarations_of_settings_that_each_of_them_uses(tmp_path: Path) -> None:
+    """A worker builds its own after it has forked: before it reads its file it needs none of them."""
+    built = """
+from connect.cluster.hosts.fork_server import ForkServer
+from connect.runtime.host.shared_settings import shared
+names = lambda: [one.__name__ for one in shared(catalog) if one.__pydantic_complete__]
+before = names()
+ForkServer(socket.socketpair()[0], 0, lambda: catalog)._load()
+print(json.dumps([len(before), names()]))
+"""
+    before, after = said(f"{WORKER}\n{built}", tmp_path)
+    assert before < len(after) == 6
+    assert {"WorkerConfig", "SourceConnectorConfig", "SinkConnectorConfig"} <= set(after)
+
+
 def test_a_program_takes_the_place_of_a_seed_that_was_killed(tmp_path: Path) -> None:
     kill = "os.kill(seed.pid, 9); os.waitid(os.P_PID, seed.pid, os.WEXITED | os.WNOWAIT)"
     tell = """
