@@ -35,8 +35,9 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
         from connect.worker.app import Worker  # noqa: F401 - the seed of the hosts shares what is loaded by now
 
         catalog = Catalog.installed()
-    seed = fork_seed(catalog)
+    # The hosts of the seed know of format and level by its environment.
     set_up_logs("json" if log_format == "json" else "text", log_level)
+    seed = fork_seed(catalog)
     try:
         given = read_worker_file(file, parse_overrides(overrides))
         config = worker_config(given.properties, catalog)

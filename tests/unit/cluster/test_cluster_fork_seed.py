@@ -125,6 +125,21 @@ def test_a_machine_without_room_for_a_process_has_no_seed(monkeypatch: pytest.Mo
     assert fork_seed(Catalog([])) is None
 
 
+def test_the_hosts_of_a_seed_log_as_the_worker_was_told(tmp_path: Path) -> None:
+    told = """
+from connect.cluster.hosts import fork_seed
+seen = []
+names = ("CONNECT_LOG_FORMAT", "CONNECT_LOG_LEVEL")
+fork_seed.fork_seed = lambda catalog: seen.append([os.environ.get(name) for name in names])
+from connect.cli.worker import worker
+try:
+    worker(["nowhere.properties", "--log-format", "json", "--log-level", "WARNING"])
+except SystemExit:
+    print(json.dumps(seen))
+"""
+    assert said(f"{WORKER}\n{told}", tmp_path) == [["json", "WARNING"]]
+
+
 def test_a_seed_ends_with_its_worker(tmp_path: Path) -> None:
     pid = said(f"{WORKER}\nprint(json.dumps(fork_seed(catalog).pid))", tmp_path)
     eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
