@@ -28,6 +28,7 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
     with loading():
         from connect.api.errors import ConfigError
         from connect.cli.shared.overrides import parse_overrides
+        from connect.cluster.group.remote_member import fork_member
         from connect.cluster.hosts.fork_seed import fork_seed
         from connect.cluster.worker_file import read_worker_file, worker_config
         from connect.plugins.catalog import Catalog
@@ -37,7 +38,7 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
         catalog = Catalog.installed()
     # The hosts of the seed know of format and level by its environment.
     set_up_logs("json" if log_format == "json" else "text", log_level)
-    seed = fork_seed(catalog)
+    member_seed, seed = fork_member(), fork_seed(catalog)
     try:
         given = read_worker_file(file, parse_overrides(overrides))
         config = worker_config(given.properties, catalog)
@@ -45,7 +46,7 @@ def worker(file: Path, overrides: tuple[str, ...], log_format: str, log_level: s
         if log_format == "json":
             sys.exit(_told(error))
         raise click.ClickException(str(error)) from error
-    sys.exit(run_worker(config, given.notes, seed, json_only=log_format == "json"))
+    sys.exit(run_worker(config, given.notes, seed, member_seed, json_only=log_format == "json"))
 
 
 def _told(error: Exception) -> int:
@@ -55,11 +56,16 @@ def _told(error: Exception) -> int:
 
 
 def run_worker(
-    config: WorkerConfig, notes: Sequence[str] = (), seed: ForkSeed | None = None, *, json_only: bool = False
+    config: WorkerConfig,
+    notes: Sequence[str] = (),
+    seed: ForkSeed | None = None,
+    member_seed: ForkSeed | None = None,
+    *,
+    json_only: bool = False,
 ) -> int:
     """Run a worker until SIGTERM or SIGINT. Return the exit code. With `json_only` it prints log lines alone.
 
-    `seed` is the process that becomes the fork server of its hosts.
+    `seed` is the process that becomes the fork server of its hosts, `member_seed` the one that is in the group for it.
     """
     with loading():
         from connect.api.errors import ConnectError
@@ -78,7 +84,7 @@ def run_worker(
         return 1
 
     try:
-        worker = Worker(config, seed)
+        worker = Worker(config, seed, member_seed)
     except ConnectError as error:
         return refuse(error)
     asked = threading.Event()

@@ -73,8 +73,10 @@ STOP_MARGIN_S: Final = 10.0
 class Worker:
     """Holds a worker and its REST API. It is owned by the thread that starts and stops it."""
 
-    def __init__(self, config: WorkerConfig, seed: ForkSeed | None = None) -> None:
-        """Take `seed`, the process that becomes the first fork server; without one that is a new interpreter."""
+    def __init__(self, config: WorkerConfig, seed: ForkSeed | None = None, member_seed: ForkSeed | None = None) -> None:
+        """Take `seed`, the process that becomes the first fork server, and `member_seed`, which becomes the member in
+        the group; without them those are new interpreters.
+        """
         if is_switched_on(config.tracing_enabled):
             check_installed()
         self._config = config
@@ -85,7 +87,7 @@ class Worker:
         self._session_s = config.session_timeout_ms / 1000
         self._lease = Lease(SHARE * self._session_s, UNHEARD_SHARE * self._session_s, self._reach, resume_s(config))
         self._life_line = LifeLine()
-        self._members = MemberProcesses(self._lease.descriptor, self._life_line.watched, LOG_LEVELS)
+        self._members = MemberProcesses(self._lease.descriptor, self._life_line.watched, LOG_LEVELS, member_seed)
         self._forked: ForkedHosts | None = None
         if sys.platform.startswith("linux"):  # On other systems, system libraries may not survive a fork.
             self._forked = ForkedHosts(self._lease.descriptor, self._life_line.held, seed)

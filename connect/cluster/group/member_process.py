@@ -209,9 +209,8 @@ class _FirstLine(logging.Handler):
         logging.getLogger(record.name).handle(record)
 
 
-def main() -> int:
-    """Keep a worker in its group until the worker leaves it or is gone."""
-    line, lease, watched = (int(descriptor) for descriptor in sys.argv[1:])
+def serve(line: int, lease: int, watched: int) -> int:
+    """Keep a worker in its group until the worker leaves it or is gone. Return the exit code, or end the process."""
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     with socket.socket(fileno=line) as channel, channel.makefile("rb") as orders:
@@ -219,7 +218,7 @@ def main() -> int:
         if not first:
             return 0  # the worker ended before it joined
         joining = Joining(**json.loads(first))
-        logging.basicConfig(handlers=[_FirstLine(joining.secrets)], level=joining.log_level)
+        logging.basicConfig(handlers=[_FirstLine(joining.secrets)], level=joining.log_level, force=True)
         server = MemberServer(channel, orders, joining, lease, watched)
         code = 0
         try:
@@ -232,4 +231,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(serve(*map(int, sys.argv[1:])))

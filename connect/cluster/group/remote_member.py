@@ -14,7 +14,9 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from connect.api.errors import ConnectError, RetriableError
+from connect.cluster.group import member_process
 from connect.cluster.group.member_process import UNPOLLED_S, Joining
+from connect.cluster.hosts.fork_seed import ForkSeed, forked
 from connect.cluster.hosts.host_process import exit_reason
 from connect.cluster.leader.group_membership import SlotListener
 from connect.lib import python_child
@@ -30,15 +32,21 @@ _logger = logging.getLogger(__name__)
 class MemberProcesses:
     """Starts the processes that keep a worker in its group: one at a time, and the first before it is needed."""
 
-    def __init__(self, lease: int, watched: int, levels: LogLevels) -> None:
-        """Take the descriptors of the hosts' lease, and of the end of their life line that shows if they run."""
+    def __init__(self, lease: int, watched: int, levels: LogLevels, seed: ForkSeed | None = None) -> None:
+        """Take the descriptors of the hosts' lease, and of the end of their life line that shows if they run.
+
+        `seed` becomes the first process where it is given (`fork_member`); the others are programs.
+        """
         self._descriptors = (lease, watched)
         self._levels = levels
+        self._seed = seed
         self._ready: _Process | None = None
 
     def prepare(self) -> None:
         """Start a process, so that joining does not wait for it. RetriableError."""
-        self._ready = self._ready or _Process(*self._descriptors)
+        if self._ready is None:
+            seed, self._seed = self._seed, None
+            self._ready = _Process(*self._descriptors, seed)
 
     def join(self, joining: Joining, listener: SlotListener) -> RemoteMember:
         """Return a member that joins now. RetriableError: the process was not started."""
@@ -48,13 +56,20 @@ class MemberProcesses:
         return RemoteMember(process, joining, listener, self._levels)
 
 
+def fork_member() -> ForkSeed | None:
+    """Return a process that has the modules of this one and becomes its member in the group, or None (`fork_seed`)."""
+    return forked(member_process.__name__, member_process.serve, dies_with_parent=False)
+
+
 class _Process:
-    def __init__(self, lease: int, watched: int) -> None:
+    def __init__(self, lease: int, watched: int, seed: ForkSeed | None) -> None:
         self.line, theirs = socket.socketpair()
-        command = python_child.command(
-            "connect.cluster.group.member_process", str(theirs.fileno()), str(lease), str(watched)
-        )
+        command = python_child.command(member_process.__name__, str(theirs.fileno()), str(lease), str(watched))
+        self.child: ForkSeed | subprocess.Popen[Any]
         with theirs:
+            if seed is not None and seed.begin(theirs, lease, watched):
+                self.child = seed
+                return
             try:
                 self.child = python_child.start(
                     command,

@@ -140,6 +140,48 @@ except SystemExit:
     assert said(f"{WORKER}\n{told}", tmp_path) == [["json", "WARNING"]]
 
 
+MEMBER = """
+from dataclasses import asdict
+from connect.cluster.group.member_process import Joining
+from connect.cluster.group.remote_member import MemberProcesses, fork_member
+from connect.cluster.hosts.lease import Lease
+from connect.cluster.hosts.life_line import LifeLine
+from connect.telemetry.log_levels import LOG_LEVELS
+member_seed, seed = fork_member(), fork_seed(catalog)
+lease, life_line = Lease(60.0), LifeLine()
+members = MemberProcesses(lease.descriptor, life_line.watched, LOG_LEVELS, member_seed)
+members.prepare()
+first = members._ready
+"""
+"""Makes a worker's member in the group of its seed."""
+
+
+def test_the_first_member_is_a_fork_and_the_next_one_a_program(tmp_path: Path) -> None:
+    tell = """
+members._ready = None
+members.prepare()
+second = members._ready
+name = lambda pid: open(f"/proc/{pid}/cmdline").read().replace(chr(0), " ").strip()
+print(json.dumps([first.child.pid == member_seed.pid, name(member_seed.pid), "-m" in second.child.args]))
+"""
+    found = said(f"{WORKER}\n{MEMBER}\n{tell}", tmp_path)
+    assert found == [True, "connect.cluster.group.member_process", True]
+
+
+def test_no_seed_holds_what_another_one_waits_for_and_a_member_that_did_not_join_ends_with_its_worker(
+    tmp_path: Path,
+) -> None:
+    tell = """
+def held(pid):
+    return {os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")}
+ends = {os.readlink(f"/proc/self/fd/{end.fileno()}") for end in (seed._line, first.line)}
+print(json.dumps([member_seed.pid, len(ends), list(ends & (held(member_seed.pid) | held(seed.pid)))]))
+"""
+    pid, ends, both = said(f"{WORKER}\n{MEMBER}\n{tell}", tmp_path)
+    assert (ends, both) == (2, [])
+    eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+
+
 def test_a_seed_ends_with_its_worker(tmp_path: Path) -> None:
     pid = said(f"{WORKER}\nprint(json.dumps(fork_seed(catalog).pid))", tmp_path)
     eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
