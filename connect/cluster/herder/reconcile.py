@@ -253,24 +253,33 @@ class Reconciler:
         self._carry_out_restarts(view)
         if only is None:
             self.overdue.reconcile(snapshot, view)
-        if view.leads:
-            snapshot = self._lead(snapshot, view, only)
-        else:
-            if self._led:
-                # Who leads next is not known yet: until it claims, the view names this worker.
-                _logger.info("leadership_lost")
-            self._led = False
-            self.parts.stopping.follows()
-            self._present.forget()
-            self.parts.configs.disclaim()
-            self.connectors.release()
-            self.fencing.release()
-        self.tasks.reconcile(snapshot, own, only)
+        try:
+            if view.leads:
+                snapshot = self._lead(snapshot, view, only)
+            else:
+                self._follow()
+        finally:
+            # The own tasks do not wait until a leader can write again.
+            self._look_after_tasks(snapshot, own, only)
         self._changed.end()
+
+    def _look_after_tasks(self, snapshot: ConfigSnapshot, own: View, only: Collection[str] | None) -> None:
+        self.tasks.reconcile(snapshot, own, only)
         if self._releases and self.tasks.has_released():
             for released in self._releases:
                 released.set()
             self._releases.clear()
+
+    def _follow(self) -> None:
+        if self._led:
+            # Who leads next is not known yet: until it claims, the view names this worker.
+            _logger.info("leadership_lost")
+        self._led = False
+        self.parts.stopping.follows()
+        self._present.forget()
+        self.parts.configs.disclaim()
+        self.connectors.release()
+        self.fencing.release()
 
     def _lead(self, snapshot: ConfigSnapshot, view: View, only: Collection[str] | None) -> ConfigSnapshot:
         if not self._led or self.parts.configs.lost_claim:

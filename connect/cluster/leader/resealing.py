@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from connect.api.errors import ConnectError, RetriableError
 from connect.cluster.model.config_records import (
     CommitRecord,
     ConfigHistoryRecord,
@@ -34,18 +35,33 @@ class Resealed(NamedTuple):
 
 
 def reseal(configs: ConfigStore) -> None:
-    """Rewrite the records that the first key of the worker's file does not seal. ConnectError: it is not possible."""
-    outdated = configs.outdated()
+    """Rewrite the records that the first key of the worker's file does not seal. RetriableError: it may be possible
+    later. ConnectError: another worker leads.
+
+    A connector that cannot be rewritten, as its records are too large when they are sealed, stays as it is.
+    """
+    outdated, kept = configs.outdated(), 0
     for name, keys in outdated.items():
         if not name and configs.snapshot.session_key is not None:
             configs.put(configs.snapshot.session_key)
         elif name not in configs.closed:
-            lots = resealed(name, configs.snapshot, keys)
-            configs.put(*lots.first)
-            configs.put(*lots.then)
+            try:
+                _reseal(configs, name, keys)
+            except ConnectError as error:
+                if isinstance(error, RetriableError) or configs.lost_claim:
+                    raise
+                kept += 1
+                failed = {"connector": name, "error": str(error)}
+                _logger.error("configuration_not_sealed_anew", extra=failed)  # noqa: TRY400 - the text says what to do
     if outdated:
-        told = {"connectors": len([name for name in outdated if name]), "sealed_by": configs.sealed_by}
+        told = {"connectors": len([name for name in outdated if name]) - kept, "sealed_by": configs.sealed_by}
         _logger.info("configurations_sealed_anew", extra=told)
+
+
+def _reseal(configs: ConfigStore, name: str, keys: Iterable[bytes]) -> None:
+    lots = resealed(name, configs.snapshot, keys)
+    configs.put(*lots.first)
+    configs.put(*lots.then)
 
 
 def resealed(name: str, snapshot: ConfigSnapshot, outdated: Iterable[bytes]) -> Resealed:

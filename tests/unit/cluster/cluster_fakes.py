@@ -44,6 +44,7 @@ class MemoryTopic:
     def __init__(self):
         self.records = []
         self.claimed_by = None
+        self.refusal = lambda records: None
         self._logs = []
         self._lock = threading.RLock()
 
@@ -92,6 +93,9 @@ class MemoryLog:
 
     def put_all(self, records, transactional=False):
         done = Future()
+        if (error := self._topic.refusal(records)) is not None:
+            done.set_exception(error)
+            return done
         if transactional and self._topic.claimed_by is not self:
             done.set_exception(FencedError("Another one has claimed the topic."))
             return done

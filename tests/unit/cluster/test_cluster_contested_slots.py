@@ -6,10 +6,12 @@ import pytest
 from cluster_fakes import eventually
 from dealt_cluster import SLOTS, create, workers
 
+from connect.api.errors import RetriableError
 from connect.cluster.herder import task_statuses
 from connect.cluster.model.config_records import (
     CommitRecord,
     ConnectorRecord,
+    TargetRecord,
     TaskRecord,
     WorkerRecord,
     decode,
@@ -143,4 +145,18 @@ def test_a_worker_that_was_frozen_carries_out_nothing_by_what_it_knew_before(clu
     first.worker.ping().result(60)  # it has reconciled by then
     assert len(cluster.world.configs.records) == len(before) + 3
     cluster.deal("a", "assigned", set())
+    eventually(lambda: cluster.world.configs.keys().count("placement-d"))
+
+
+def test_a_leader_that_cannot_write_looks_after_its_own_tasks(cluster, pair):
+    first, second = pair
+    create(first)
+    eventually(lambda: workers(second) == ["a:1", "a:1", "b:1", "b:1"])
+    cluster.world.configs.refusal = lambda records: RetriableError("The topic has too few replicas.")
+    task = TaskRecord(TaskId("d", 0), {})
+    another = [ConnectorRecord("d", {"connector.class": "Source"}), task, CommitRecord("d", 1)]
+    for record in (*another, TargetRecord("c", TargetState.PAUSED)):  # the task needs a place, which cannot be written
+        cluster.world.configs.append(*encode(record))
+    eventually(lambda: states(second, State.PAUSED) == ["a:1", "a:1", "b:1", "b:1"])
+    cluster.world.configs.refusal = lambda records: None
     eventually(lambda: cluster.world.configs.keys().count("placement-d"))

@@ -198,3 +198,20 @@ def test_a_refused_size_counts_what_is_sealed(start):
     create(start(), "plain", **config)
     with pytest.raises(BadRequestError, match="is 1200"):
         create(start(**keys(NEW)), "sealed", **config)
+
+
+def test_a_configuration_that_is_too_large_once_it_is_sealed_keeps_no_other_one_from_its_seal(start, world, caplog):
+    plain = start()
+    for name, padding in (("a", ""), ("large", "x" * 3000), ("z", "")):
+        plain.connectors.create(name, {"connector.class": "Source", "padding": padding}, None).result(60)
+    eventually(lambda: world.configs.keys().count("commit-z"))
+    plain.stop(Deadline.after(60))
+    world.configs.refusal = lambda records: next(
+        (ConnectError("too large") for _, value in records if value is not None and len(value) > 3500), None
+    )
+    herder = start(**keys(OLD))
+    eventually(lambda: [key for key, by in names_of_keys(world.configs).items() if by and key == "connector-z"])
+    assert {key for key, by in names_of_keys(world.configs).items() if by is None} >= {"connector-large"}
+    assert "configuration_not_sealed_anew" in caplog.text
+    herder.connectors.create("new", {"connector.class": "Source"}, None).result(60)
+    eventually(is_running(herder, "new", 1))
