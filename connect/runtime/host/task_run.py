@@ -69,7 +69,8 @@ _CALLEES = {
     "transform": "converter",
 }
 RESUME_S = 60.0
-"""A source begins anew by itself once in so many seconds; if it cannot go on again within them, it fails."""
+"""A source begins anew by itself once in so many seconds; if it cannot go on again within them, and has stored nothing
+meanwhile, it fails."""
 RESUMED_S = 3600.0
 """The task's notes tell so many seconds that it has begun anew."""
 ANSWER_LATENCY_S = 0.01
@@ -104,6 +105,8 @@ class TaskRun:
         self._runs = False
         """Tells that the task was opened, so that an error of its producer comes from its work."""
         self._resumed_s: float | None = None
+        self._stored_before = 0.0
+        """Counts the times that offsets were stored before the source began anew last."""
         self._thread = threading.Thread(target=self._main, name=f"task-{self.id}", daemon=True)
         self._has_begun = False
 
@@ -216,12 +219,14 @@ class TaskRun:
                 with ExitStack() as stack:
                     self._run_source(stack)
             except (AbortableError, FatalProducerError) as error:
-                now_s = time.monotonic()
-                is_again = self._resumed_s is not None and now_s - self._resumed_s < RESUME_S
+                now_s, stored = time.monotonic(), self.figures.snapshot().get("commits_total", 0.0)
+                is_soon = self._resumed_s is not None and now_s - self._resumed_s < RESUME_S
+                # Brokers that are slow for hours, as under a quota, end one producer after the other, and rows go on.
+                is_again = is_soon and stored == self._stored_before
                 if self._control.stopping or not self._runs or is_again:
                     raise
                 log.warning("Task %s begins anew from its stored offsets: %s", self.id, error)
-                self._runs, self._resumed_s = False, now_s
+                self._runs, self._resumed_s, self._stored_before = False, now_s, stored
                 self._states.say_resuming(held_up(one_line(error), "restart"))
                 self._reports.conditions.over(*Step)
                 note = f"The task began anew from its stored offsets at {_utc_now()} by itself: {one_line(error)}"

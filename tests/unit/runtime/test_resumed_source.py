@@ -1,4 +1,4 @@
-"""A source whose producer cannot go on begins anew by itself, once in a minute, and says so in a note."""
+"""A source whose producer cannot go on begins anew by itself while it gets on, or once in a minute, and says so."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LOST = FatalProducerError("Failed producing: OUT_OF_ORDER_SEQUENCE_NUMBER.")
 class Run(TaskRun):
     """A run whose work is scripted: each time it opens, runs, and ends by the next error; without one it ends well."""
 
-    def __init__(self, errors: Sequence[Exception | None], *, opens: bool = True) -> None:
+    def __init__(self, errors: Sequence[Exception | None], *, opens: bool = True, stores: int = 0) -> None:
         self.told: list[TaskState | TaskCondition] = []
         self.closed = 0
-        self._errors, self._opens = list(errors), opens
+        self._errors, self._opens, self._stores = list(errors), opens, stores
         tracing = SimpleNamespace(figures=lambda *_: TaskFigures(), send_spans=lambda: None)
         super().__init__(StartTask("c", 0, 1, "source", {}, {}), SimpleNamespace(tracing=tracing), self.told.append)
 
@@ -35,6 +35,9 @@ class Run(TaskRun):
         stack.callback(self._count_end)
         if self._opens:
             self._say_running()
+        if self._stores:
+            self._stores -= 1
+            self.figures.add("commits_total")
         error = self._errors.pop(0)
         if error is not None:
             raise error
@@ -65,6 +68,14 @@ def test_a_second_error_within_a_minute_fails_it(monkeypatch: pytest.MonkeyPatch
     assert Run([LOST, LOST, None]).states()[-1] is State.FAILED
     monkeypatch.setattr(task_run, "RESUME_S", 0.0)
     assert Run([LOST, LOST, None]).states()[-1] is None
+
+
+def test_one_error_after_the_other_fails_no_source_that_stores_offsets_between_them() -> None:
+    """Under a quota, brokers answer late for as long as it is there."""
+    assert Run([LOST, LOST, LOST, LOST, None], stores=4).states()[-1] is None
+    stopped = Run([LOST, LOST, LOST, None], stores=2)
+    assert stopped.states()[-1] is State.FAILED, "it stored nothing since it began anew last"
+    assert stopped.closed == 3
 
 
 @pytest.mark.parametrize("error", [FencedError("Another instance took over."), ConnectError("The topic is gone.")])
