@@ -21,6 +21,8 @@ _CAUGHT_UP_S: Final = float(os.environ.get(STANDSTILL, "90"))
 _RUNS: Final = 4
 """After all faults are healed a job may need this many runs, as a run may notice a fault late, or a pause."""
 _FIRST_ROWS_S: Final = 15.0
+_ROWS_OF_THEME_S: Final = 45.0
+"""A theme needs rows before its fault, also on a busy machine. A transaction of a frozen run is open for longer."""
 _SOME_ROWS: Final = re.compile(r"RUNNING: \d+%, [1-9]")
 _ROWS_DONE: Final = re.compile(r"([\d,]+) of about [\d,]+ row")
 _SHAPES: Final = {
@@ -182,7 +184,7 @@ class BackfillHistory:
         """Let another run write what the frozen one has open, and then let that one go on."""
         before = self._rows_done()
         self._start()
-        until_s = time.monotonic() + _FIRST_ROWS_S
+        until_s = time.monotonic() + _ROWS_OF_THEME_S
         assert self._command is not None
         while self._command.runs and self._rows_done() <= before and time.monotonic() < until_s:
             threading.Event().wait(0.1)
@@ -221,7 +223,7 @@ class BackfillHistory:
         away.
         """
         assert self._command is not None
-        until_s = time.monotonic() + _FIRST_ROWS_S
+        until_s = time.monotonic() + (_ROWS_OF_THEME_S if self._theme in THEMES_OF_FAULTS else _FIRST_ROWS_S)
         while self._command.runs and not _SOME_ROWS.search(self._command.said) and time.monotonic() < until_s:
             threading.Event().wait(0.1)
 
