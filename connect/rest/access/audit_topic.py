@@ -60,9 +60,10 @@ class AuditTopic:
         """This heap holds the lines that wait for a new topic, by number."""
         self._is_holding = False
         """True from a line that found no topic until all lines of that time are sent: the others wait behind it."""
-        self._changed = (
-            threading.Condition()
-        )  # The producer's thread, our own and those that put lines share the above.
+        self._is_missing = False
+        """True if Kafka had no topic for the line that ended last."""
+        # The producer's thread, the thread of our own and those that put lines share the above.
+        self._changed = threading.Condition()
         self._closing = threading.Event()
         self._asked_s = self._refused_until_s = -math.inf
         self._writer = RecordWriter(topic, self._settings())
@@ -120,6 +121,7 @@ class AuditTopic:
         with self._changed:
             self._on_the_way -= 1
             is_held = isinstance(error, MissingTopicError) and self._may_wait()
+            self._is_missing = is_held
             if is_held:
                 self._hold(line)
             self._changed.notify()
@@ -150,7 +152,8 @@ class AuditTopic:
             if line is before:
                 self._closing.wait(_AGAIN_S)
             before = line
-            self._make()
+            if self._is_missing:
+                self._make()
             self._send(line)
 
     def _next(self) -> _Line | None:
