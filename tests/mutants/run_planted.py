@@ -60,10 +60,16 @@ def search(tree: Path, defect: Mutant) -> Search:
     passed = said.count("as promised\n")
     if not failed:
         return Search(NOT_FOUND, passed)
-    error = next((line for line in said.splitlines() if line.startswith("E  ")), "E")[1:].strip()
-    seed = _SEED.search(said)
-    fails_without, _ = _fails(tree, defect.tests, {**settings, SEED: seed[1]} if seed else settings)
-    return Search(UNSURE if fails_without else FOUND, passed, error)
+    error, seed = _error(said), _SEED.search(said)
+    fails_without, said = _fails(tree, defect.tests, {**settings, SEED: seed[1]} if seed else settings)
+    if fails_without:
+        return Search(UNSURE, passed, f"{error}; without the defect: {_error(said)}")
+    return Search(FOUND, passed, error)
+
+
+def _error(said: str) -> str:
+    """Return the first line of what a test that failed raised."""
+    return next((line for line in said.splitlines() if line.startswith("E  ")), "E")[1:].strip()
 
 
 def _fails(tree: Path, tests: Sequence[str], settings: Mapping[str, str]) -> tuple[bool, str]:
