@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -59,6 +60,7 @@ class WriteShim:
         self._client = client
         self._refuses = refuses.encode()
         self._lock = threading.Lock()
+        self._rests, self._at_work = threading.Condition(), 0
         self._sequences: dict[tuple[str, tuple[Any, ...]], tuple[int, ...]] = {}
         self.faults: list[AppendFault] = []
         self.appends = 0
@@ -107,7 +109,7 @@ class WriteShim:
             if fault is not None and not fault.lost:
                 context.abort(fault.code, f"{fault.code.name}: {fault.message}")
             try:
-                with self._lock:
+                with self._under_way(), self._lock:
                     answer = self._append(request)
             except GoogleAPICallError as error:
                 context.abort(error.grpc_status_code, error.message)
@@ -116,6 +118,23 @@ class WriteShim:
             if fault is not None:
                 context.abort(fault.code, "the reply was lost")
             yield answer
+
+    @contextmanager
+    def _under_way(self) -> Iterator[None]:
+        with self._rests:
+            self._at_work += 1
+        try:
+            yield
+        finally:
+            with self._rests:
+                self._at_work -= 1
+                self._rests.notify_all()
+
+    def wait_until_it_rests(self, timeout_s: float) -> None:
+        """Wait for appends whose clients have given up: until they end, readers may lack a row that is changed."""
+        with self._rests:
+            rests = self._rests.wait_for(lambda: not self._at_work, timeout_s)
+            assert rests, f"{self._at_work} appends do not end"
 
     def _fault(self) -> AppendFault | None:
         with self._lock:

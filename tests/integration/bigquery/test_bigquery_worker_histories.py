@@ -22,7 +22,7 @@ def test_tables_equal_the_model_in_random_histories_of_a_worker(kafka, dataset, 
         worker.start()
         try:
             with WriteShim(dataset.settings()["bigquery.storage.endpoint"], dataset.client) as shim:
-                services = Services(kafka, dataset, emulator, worker, shim.endpoint)
+                services = Services(kafka, dataset, emulator, worker, shim)
                 WorkerHistory(services, history, name, SHORT if history.seed < 1000 else LONG).run()
         finally:
             worker.stop()

@@ -14,6 +14,7 @@ from typing import Any, Final
 import psutil
 import requests
 from bigquery_dataset import Dataset
+from bigquery_write_shim import WriteShim
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from e2e_worker import WorkerProcess, wait_for
@@ -53,8 +54,8 @@ class Services:
     dataset: Dataset
     emulator: BigQueryService
     worker: WorkerProcess
-    changes: str
-    """This is the address of the API for changes, which a shim adds to the emulator."""
+    changes: WriteShim
+    """It adds the API for changes to the emulator."""
 
 
 @dataclass
@@ -96,6 +97,7 @@ class WorkerHistory:
             self._until(self.log.count)
         finally:
             self._end_freeze()
+        self.services.changes.wait_until_it_rests(STANDSTILL_S)
         self._compare()
         self._call("DELETE", "")
         for table in self.services.dataset.tables():  # the emulator gets slower the more tables there are
@@ -134,7 +136,7 @@ class WorkerHistory:
         others = {
             "topic2TableMap": self._table_map(),
             "consumer.override.max.poll.records": "30", "bigquery.request.timeout.ms": "20000",
-            "bigquery.storage.endpoint": self.services.changes,
+            "bigquery.storage.endpoint": self.services.changes.endpoint,
         }  # fmt: skip
         config = config_of(self.services.kafka, self.services.dataset, self.name, **drawn, **others, **SOON)
         self.config = {**config, "topics": ",".join(self.log.tables)}
