@@ -176,7 +176,11 @@ class Reconciler:
 
     def restart_requested(self, request: RestartRecord) -> None:
         """See ConfigListener."""
-        self.parts.loop.post("taking in a restart request", partial(self._note_restart, request))
+
+        def note() -> None:
+            self._pending_restarts[request.name] = wider(self._pending_restarts.get(request.name), request)
+
+        self.parts.loop.post("taking in a restart request", note)
 
     def log_level_requested(self, request: LoggerRecord) -> None:
         """See ConfigListener."""
@@ -228,9 +232,6 @@ class Reconciler:
     def asks_to_write(self, asking: AsksToWrite) -> None:
         """See RunListener."""
         self.tasks.asks_to_write(asking)
-
-    def _note_restart(self, request: RestartRecord) -> None:
-        self._pending_restarts[request.name] = wider(self._pending_restarts.get(request.name), request)
 
     def _tick(self) -> None:
         self.parts.supervisor.watch.tick()
