@@ -98,7 +98,8 @@ class TaskRun:
         self._stage = stages.take(start.run) if stages is not None else None
         on_stage = self._stage.set if self._stage is not None else None
         self.figures = clients.tracing.figures(self.id, on_stage)
-        self._may_write: Future[MayWrite] = Future()
+        self._may_write: Future[MayWrite] | None = None
+        """Is there once the run has asked its worker."""
         self._states = StateReports(self.id, self.run, report)
         self._reports = TaskReports(self.figures, UsedTopics(), Conditions(self._states.say_condition))
         self._told_opening = ""
@@ -125,8 +126,9 @@ class TaskRun:
 
     def may_write(self, answer: MayWrite) -> None:
         """Hand the worker's answer to AsksToWrite to the task's thread."""
-        if not self._may_write.done():
-            self._may_write.set_result(answer)
+        asked = self._may_write
+        if asked is not None and not asked.done():
+            asked.set_result(answer)
 
     def watch(self) -> None:
         """Report a call into the connector or Kafka that does not return. Called by the host's reporting thread."""
@@ -241,8 +243,8 @@ class TaskRun:
     def _run_source(self, stack: ExitStack) -> None:
         resolved = self._clients.configs.resolve_secretly(self._start.connector_config)
         task_config = self._task_config(resolved)
-        config = SourceConnectorConfig.parse(resolved)
         parts = ConnectorParts(self._clients, resolved)
+        config = parts.source_config
         sizes = self._clients.producers.record_sizes(self.id, resolved)
         letters = self._clients.letters.of_source(self.id, config, resolved, parts.converters.header, sizes)
         tolerance = Tolerance(config, self.figures, letters.add if letters is not None else None, str(self.id))
@@ -272,6 +274,7 @@ class TaskRun:
             delivery = AtLeastOnceDelivery(producer, offsets)
         stack.callback(delivery.close)
         task = cast("SourceTask", connector.task(task_config))
+        del connector, task_config  # they live no longer than they are needed: a host has hundreds of tasks
         stack.callback(self._close, task)
         task_class, retries = str(resolved.get("connector.class", "")), RetryBudget(config.errors_retry_timeout_ms)
         path = SourceRecordPath(task, task_class, pipeline, tolerance, retries, self.figures)
@@ -324,12 +327,13 @@ class TaskRun:
 
         Invariant 8: a run that started late may have fenced its successor; only the worker knows.
         """
-        self._may_write = Future()
+        asked: Future[MayWrite] = Future()
+        self._may_write = asked
         self._report(AsksToWrite(self.id.connector, self.id.task, self.run))
-        while not self._may_write.done():
+        while not asked.done():
             if not deadline.wait(ANSWER_LATENCY_S):
                 raise RetriableError(f"Task {self.id} got no answer from its worker whether it may write.")
-        refusal = self._may_write.result().refusal
+        refusal = asked.result().refusal
         if refusal is not None:
             raise AbortableError(f"Task {self.id} may not write: {refusal}")
 
@@ -346,6 +350,7 @@ class TaskRun:
         pipeline = parts.sink_pipeline(tolerance.give_up, self.figures)
         connector = parts.build_connector()
         task = cast("SinkTask", connector.task(task_config))
+        del connector, task_config  # as for a source
         stack.callback(self._close, task)
         consumer = self._clients.topics.sink_consumer(self.id, resolved)
         stack.callback(lambda: consumer.close(Deadline.after(CLOSE_TIMEOUT_S)))
