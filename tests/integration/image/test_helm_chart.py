@@ -293,6 +293,9 @@ def test_pods_have_no_rights_and_write_nothing(helm, tmp_path):
         # A key whose members are all comments is null, which takes the chart's own values away.
         *(({"bootstrapServers": "kafka:9092", name: None}, name) for name in ("worker", "secret", "image", "apply")),
         ({"bootstrapServers": "kafka:9092", "groupId": None}, "groupId"),
+        # A bare `on` or `y` is true to Helm, as a key, too.
+        ({"bootstrapServers": "kafka:9092", "connectors": {"a": {"connector.class": "A", True: "x"}}}, "'true'"),
+        ({"bootstrapServers": "kafka:9092", "cassandraAgent": {"config": {True: "x"}}}, "'true'"),
         ({"bootstrapServers": "kafka:9092", "nodeSelector": {"gpu": True}}, "nodeSelector/gpu"),
         ({"bootstrapServers": "kafka:9092", "imagePullSecrets": [{"name": 7}]}, "imagePullSecrets/0/name"),
         ({"bootstrapServers": "kafka:9092", "image": {"tag": "1 #2"}}, "image/tag"),
