@@ -47,6 +47,7 @@ def spec_of(name: str, **parts: Any) -> BackfillSpec:
 
 
 @pytest.mark.chaos
+@pytest.mark.timeout(900)  # 262 s at a load of 25: each step ends a Python worker of Spark, which starts another one
 def test_spark_loads_a_topic_of_duplicates_and_python_workers_that_are_killed_repeat_no_row(
     kafka, dataset, unique, tmp_path
 ):
