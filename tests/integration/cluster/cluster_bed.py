@@ -123,7 +123,7 @@ class Bed:
             "bootstrap.servers": self.bootstrap_servers, "group.id": "histories",
             "key.converter": JSON_CONVERTER, "value.converter": JSON_CONVERTER,
             "value.converter.schemas.enable": "false", "offset.flush.interval.ms": "500",
-            "task.shutdown.graceful.timeout.ms": "5000", "rest.request.timeout.ms": str(REQUEST_TIMEOUT_S * 1000),
+            "task.shutdown.graceful.timeout.ms": "12000", "rest.request.timeout.ms": str(REQUEST_TIMEOUT_S * 1000),
             **FEW_PARTITIONS,
         }  # fmt: skip
         for name in _INTERNAL:

@@ -28,7 +28,7 @@ _KINDS: Final = {
 _THEMES: Final = {"frozen worker": 1, "rows under way": 1, "slow ends": 1, "any": 4}
 """Maps what a history may be about to how often it is drawn. "any" draws from all requests and faults."""
 _THEME_ROUNDS: Final = 3
-_OF_THEME: Final = {"slow ends": {"linger.ms": "3000"}, "rows under way": {"producer.override.linger.ms": "4000"}}
+_OF_THEME: Final = {"slow ends": {"linger.ms": "6000"}, "rows under way": {"producer.override.linger.ms": "4000"}}
 """Maps themes to settings of sources, by which their polls or their rows take so many milliseconds."""
 _SINK: Final = "sink"
 _SOURCES: Final = {"once": TOPICS[0], "often": TOPICS[1]}
@@ -250,13 +250,15 @@ class ClusterHistory:
         if any(answer.status != 200 for answer in answers):
             return dict.fromkeys(self._connectors, f"workers answer {[answer.status for answer in answers]}")
         told = [json.loads(answer.text) for answer in answers]
-        return {name: self._agreed([one.get(name) for one in told]) for name in self._connectors}
+        return {name: self._agreed(name, [one.get(name) for one in told]) for name in self._connectors}
 
-    def _agreed(self, told: Sequence[Any]) -> Truth | str:
+    def _agreed(self, name: str, told: Sequence[Any]) -> Truth | str:
         if any(one != told[0] for one in told):
             return f"workers differ: {told}"
         if told[0] is None:
-            return ABSENT
+            # As in Java a list with statuses leaves a connector out that has none yet.
+            is_absent = self._bed.members[0].ask("GET", f"/connectors/{name}").status == 404
+            return ABSENT if is_absent else "it has no status yet"
         status, config = told[0]["status"], told[0]["info"]["config"]
         state, tasks = status["connector"]["state"], status["tasks"]
         most = 0 if state == "STOPPED" else int(config["tasks.max"])
@@ -301,7 +303,8 @@ class ClusterHistory:
         where = {task["id"]: task["worker_id"] for task in json.loads(status.text).get("tasks", ())}
         owner = next((member for member in self._bed.members if member.id == where.get(share)), None)
         is_there = owner is not None and pid_of(mark) in {process.pid for process in owner.tree()}
-        return is_there and (name == _SINK or file.stat().st_size > size)
+        is_quiet = name == _SINK or self._theme == "slow ends"
+        return is_there and (is_quiet or file.stat().st_size > size)
 
     def _newest_revision(self, name: str) -> int:
         rows = self._readers[_SOURCES[name]].read()
