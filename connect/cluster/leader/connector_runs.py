@@ -48,6 +48,8 @@ class _ConnectorRun:
     told_wait: bool = False
     """It is true while the connector's status says that this question is not answered."""
     waiting: list[Future[None]] = field(default_factory=list)
+    is_outdated: bool = False
+    """It is true when an answer was not used, as the connector was changed: it is asked again, if changed back, too."""
 
 
 class ConnectorRuns:
@@ -73,7 +75,7 @@ class ConnectorRuns:
         for name in snapshot.connectors if looked is None else looked & snapshot.connectors.keys():
             config, target = snapshot.connectors[name], snapshot.target(name)
             run = self._runs.get(name)
-            if run is None or run.config != config or run.target is not target:
+            if run is None or run.is_outdated or run.config != config or run.target is not target:
                 self._begin(name, _ConnectorRun(config, target), snapshot, was=run)
             elif run.state is State.RUNNING and (
                 len(snapshot.tasks.get(name, {})) != run.tasks or name in snapshot.pending
@@ -172,8 +174,8 @@ class ConnectorRuns:
     def _is_newest(self, name: str, run: _ConnectorRun) -> bool:
         """Return False if the connector was changed or deleted since a run of it began: the next look renews that."""
         snapshot = self._parts.configs.snapshot
-        as_asked = snapshot.connectors.get(name) == run.config and snapshot.target(name) is run.target
-        return self._runs.get(name) is run and as_asked
+        run.is_outdated = snapshot.connectors.get(name) != run.config or snapshot.target(name) is not run.target
+        return self._runs.get(name) is run and not run.is_outdated
 
     def _with_addresses(self, run: _ConnectorRun, text: str) -> str:
         """Add the addresses that the connector asked to the first line of an error, if the answer took long."""
