@@ -139,8 +139,11 @@ def _parts(text: str) -> list[str]:
 
 def _server(text: str) -> Server | None:
     """Return the server that a URL or `host:port` names; None if its port is not known, or a proxy leads to it."""
-    found, scheme = server_of(text), urlsplit(text).scheme.lower() if "://" in text else ""
-    if found is None or scheme not in _PORTS or (scheme in _HTTP and environment_proxy(text) is not None):
+    found = server_of(text)
+    if found is None:  # it is no address, which validation says
+        return None
+    scheme = urlsplit(text).scheme.lower() if "://" in text else ""
+    if scheme not in _PORTS or (scheme in _HTTP and environment_proxy(text) is not None):
         return None
     port = found[1] or _PORTS[scheme]
     return None if port is None else Server(found[0], port, scheme in _TLS)

@@ -149,8 +149,9 @@ def test_a_server_that_takes_no_connection_is_given_up(catalog: Catalog, monkeyp
         (_http("http://${env:HOST}:9/x"), {}),
         (AVRO | {REGISTRY: "http://127.0.0.1:9"}, {}),
         (_http("no url at all"), {}),
+        (DEBEZIUM | {"producer.override.bootstrap.servers": "PLAINTEXT://[::1:9092"}, {}),
     ],
-    ids=["strict", "not allowed", "of a provider", "a registry is asked for more", "broken"],
+    ids=["strict", "not allowed", "of a provider", "a registry is asked for more", "broken", "no address"],
 )
 def test_what_may_not_or_cannot_be_asked_is_left_out(
     catalog: Catalog, config: dict[str, str], worker: dict[str, str]
