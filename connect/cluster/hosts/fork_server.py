@@ -55,6 +55,8 @@ SHARED: Final = (
 WITHOUT_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 """The settings with which these libraries start no thread when they are loaded: it would not survive the fork."""
 
+_GIVEN: Final = 2
+"""A host is given two descriptors: its end of the line, and that of its crash report."""
 SMALL_HEAPS: Final = {"MIMALLOC_ARENA_EAGER_COMMIT": "0"}
 """Arrow's allocator has a heap for each thread. With this, a heap takes what is used, not a megabyte at once."""
 
@@ -114,24 +116,18 @@ class ForkServer:
         with ExitStack() as given:
             for descriptor in descriptors:
                 given.callback(os.close, descriptor)
+            server = os.getpid()
             try:
-                pid = self._fork(descriptors)
+                pid = _forked(descriptors)
             except OSError as error:
                 # The other hosts live on: they end with this process, so it must not end of one that is refused.
                 self._tell({"number": order["number"], "error": str(error)})
                 return True
+            if pid == 0:
+                self._become_host(server, descriptors)
         self._numbers[pid] = order["number"]
         self._tell({"number": order["number"], "pid": pid})
         return True
-
-    def _fork(self, descriptors: Sequence[int]) -> int:
-        if len(descriptors) < 2:
-            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        server = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            self._become_host(server, socket.socket(fileno=descriptors[0]), descriptors[1])
-        return pid
 
     def _load(self) -> None:
         if self._catalog is None:
@@ -146,11 +142,12 @@ class ForkServer:
                     _ = plugin.found_config
                 build_shared_settings(self._catalog)
 
-    def _become_host(self, server: int, line: socket.socket, report: int) -> NoReturn:
-        from connect.cluster.hosts.host_validation import validate_in_host
-        from connect.runtime.host.host import run_host
-
+    def _become_host(self, server: int, descriptors: Sequence[int]) -> NoReturn:
         try:
+            from connect.cluster.hosts.host_validation import validate_in_host
+            from connect.runtime.host.host import run_host
+
+            line, report = socket.socket(fileno=descriptors[0]), descriptors[1]
             die_with_parent(server)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -174,6 +171,13 @@ class ForkServer:
 
     def _tell(self, message: dict[str, Any]) -> None:
         self._control.send(json.dumps(message).encode())
+
+
+def _forked(descriptors: Sequence[int]) -> int:
+    """Fork, and return the process id, which is 0 in the child. OSError: the machine refuses it."""
+    if len(descriptors) < _GIVEN:  # there was no room for one of them
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    return os.fork()
 
 
 def _noticed(number: int, frame: FrameType | None) -> None:
