@@ -58,6 +58,10 @@ def test_what_a_plug_in_declares_as_secret_is_neither_kept_nor_compared_whatever
     job = replace(PLANNED, configs={"orders-source": kept})
     other = given | {"transforms.hide.hash.salt": "salt"}
     assert require_as_planned(job, JobConnectors(ConnectorSettings(WORKER, other))) == []
+    former = replace(
+        job, configs={"orders-source": {**kept, "transforms.hide.hash.salt": "a digest of a former build"}}
+    )
+    assert require_as_planned(former, JobConnectors(ConnectorSettings(WORKER, other))) == []
 
 
 def test_a_job_of_a_release_that_kept_no_settings_goes_on_and_its_name_in_sinks_stays():
