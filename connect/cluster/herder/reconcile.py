@@ -251,16 +251,16 @@ class Reconciler:
         only = self._changed.begin(snapshot, (view, own, self.parts.configs.lost_claim, bool(self._releases)))
         self._looks.looked(at_all=only is None)
         self.parts.supervisor.pool.keep_ready(self._expects_work and own.slots != frozenset())
-        self._carry_out_restarts(view)
-        if only is None:
-            self.overdue.reconcile(snapshot, view)
         try:
+            self._carry_out_restarts(view)
+            if only is None:
+                self.overdue.reconcile(snapshot, view)
             if view.leads:
                 snapshot = self._lead(snapshot, view, only)
             else:
                 self._follow()
         finally:
-            # The own tasks do not wait until a leader can write again.
+            # The own tasks do not wait until a leader can write again, or statuses can be read.
             self._look_after_tasks(snapshot, own, only)
         self._changed.end()
 
@@ -293,7 +293,7 @@ class Reconciler:
             gone = orphans(snapshot, self.parts.configs.closed)
             if gone:
                 self.parts.configs.put(*gone)
-            reseal(self.parts.configs)
+            reseal(self.parts.configs, self.parts.limits.config_max_bytes)
             self._led = True
             self.parts.stopping.led()
             _logger.info("leadership_taken", extra={"workers": sorted(view.urls)})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Final
 
 from connect.cluster.loop.herder_parts import HerderParts, connector_config
@@ -87,11 +88,9 @@ class Requests:
         """Delete a connector."""
         self.require_leader()
         config = connector_config(self._parts.configs.snapshot, name)
-        elsewhere = self._runs_elsewhere(name)
-        self._parts.configs.remove_connector(name)
+        with self._noted_stopping(name):
+            self._parts.configs.remove_connector(name)
         _logger.info("connector_deleted", extra={"connector": name})
-        if elsewhere:
-            self._parts.stopping.note(name)
         self._parts.statuses.forget(name)
         self._deleted(name, config)
 
@@ -102,15 +101,23 @@ class Requests:
             raise NotFoundError(f"Unknown connector {name}")
         if target is TargetState.STOPPED:
             self.require_leader()
-        elsewhere = self._runs_elsewhere(name)
-        self._parts.configs.put_target(name, target)
+        with self._noted_stopping(name) if target is TargetState.STOPPED else nullcontext():
+            self._parts.configs.put_target(name, target)
         _logger.info(_TARGETS[target], extra={"connector": name})
-        if target is TargetState.STOPPED and elsewhere:
-            self._parts.stopping.note(name)
 
-    def _runs_elsewhere(self, name: str) -> bool:
+    @contextmanager
+    def _noted_stopping(self, name: str) -> Iterator[None]:
+        """Take note behind a write that it has tasks of other workers stop.
+
+        A write that failed counts, too: it may have been taken, and only its answer is missing.
+        """
         snapshot = self._parts.configs.snapshot
-        return self._parts.stopping.elsewhere(snapshot, (TaskId(name, n) for n in snapshot.tasks.get(name, {})))
+        elsewhere = self._parts.stopping.elsewhere(snapshot, (TaskId(name, n) for n in snapshot.tasks.get(name, {})))
+        try:
+            yield
+        finally:
+            if elsewhere:
+                self._parts.stopping.note(name)
 
     def restart(self, request: RestartRecord) -> ConnectorStatus:
         """Ask all workers to restart what the request selects."""

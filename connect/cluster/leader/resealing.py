@@ -34,11 +34,11 @@ class Resealed(NamedTuple):
     then: list[ConfigRecord]
 
 
-def reseal(configs: ConfigStore) -> None:
+def reseal(configs: ConfigStore, most_bytes: int) -> None:
     """Rewrite the records that the first key of the worker's file does not seal. RetriableError: it may be possible
     later. ConnectError: another worker leads.
 
-    A connector that cannot be rewritten, as its records are too large when they are sealed, stays as it is.
+    A connector of which a record is larger than `most_bytes` when it is sealed stays as it is.
     """
     outdated, kept = configs.outdated(), 0
     for name, keys in outdated.items():
@@ -46,7 +46,7 @@ def reseal(configs: ConfigStore) -> None:
             configs.put(configs.snapshot.session_key)
         elif name not in configs.closed:
             try:
-                _reseal(configs, name, keys)
+                _reseal(configs, name, keys, most_bytes)
             except ConnectError as error:
                 if isinstance(error, RetriableError) or configs.lost_claim:
                     raise
@@ -58,8 +58,16 @@ def reseal(configs: ConfigStore) -> None:
         _logger.info("configurations_sealed_anew", extra=told)
 
 
-def _reseal(configs: ConfigStore, name: str, keys: Iterable[bytes]) -> None:
+def _reseal(configs: ConfigStore, name: str, keys: Iterable[bytes], most_bytes: int) -> None:
     lots = resealed(name, configs.snapshot, keys)
+    largest_bytes = max((configs.size_bytes(record) for record in (*lots.first, *lots.then)), default=0)
+    if largest_bytes > most_bytes:
+        # Some of its records would be written, and its tasks lack the commit behind them.
+        raise ConnectError(
+            f"A record of connector {name} has {largest_bytes} bytes when it is sealed, and at most {most_bytes} fit "
+            "into a message.",
+            fix="Make the configuration smaller, or raise producer.max.request.size of the worker.",
+        )
     configs.put(*lots.first)
     configs.put(*lots.then)
 

@@ -200,6 +200,19 @@ def test_a_refused_size_counts_what_is_sealed(start):
         create(start(**keys(NEW)), "sealed", **config)
 
 
+def test_nothing_of_a_connector_is_sealed_anew_where_one_of_its_records_would_not_fit(start, world, caplog):
+    plain = start()
+    plain.connectors.create("c", {"connector.class": "Source", "padding": "x" * 900_000}, None).result(60)
+    eventually(is_running(plain, "c", 1))
+    plain.stop(Deadline.after(60))
+    herder = start(**{**keys(OLD), "producer.max.request.size": "1000000"})
+    eventually(lambda: "configuration_not_sealed_anew" in caplog.text)
+    herder.connectors.create("new", {"connector.class": "Source"}, None).result(60)
+    eventually(is_running(herder, "new", 1))
+    sealed = {key for key, by in names_of_keys(world.configs).items() if by is not None}
+    assert not {key for key in sealed if key.endswith("-c") or "-c-" in key}
+
+
 def test_a_configuration_that_is_too_large_once_it_is_sealed_keeps_no_other_one_from_its_seal(start, world, caplog):
     plain = start()
     for name, padding in (("a", ""), ("large", "x" * 3000), ("z", "")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from stepped_pair import CONFIG, Pair
 
+from connect.api.errors import RetriableError
 from connect.cluster.loop import stopping_tasks
 from connect.cluster.model.connector_values import TargetState
 
@@ -57,3 +58,21 @@ def test_tasks_that_a_change_ended_are_waited_for(clock):
     assert may_run(pair)
     clock.now_s += STOP_S
     assert not may_run(pair)
+
+
+@pytest.mark.parametrize("change", ["put_target", "remove_connector"])
+def test_a_stop_whose_write_has_no_answer_is_waited_for_as_it_may_have_been_taken(clock, monkeypatch, change):
+    def fail(*_):
+        raise RetriableError("no answer")
+
+    pair = Pair()
+    clock.now_s += STOP_S
+    monkeypatch.setattr(pair.leader.reconciler.parts.configs, change, fail)
+    requests = pair.leader.requests
+    asked = pair.leader.request(
+        lambda: requests.set_target("c", TargetState.STOPPED) if change == "put_target" else requests.delete("c")
+    )
+    pair.settle(pair.leader)
+    with pytest.raises(RetriableError, match="no answer"):
+        asked.result(0)
+    assert may_run(pair)
