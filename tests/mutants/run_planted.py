@@ -24,7 +24,7 @@ from tests.mutants.run_mutants import FAILED, PASSED, ROOT, Mutant, NoAnswerErro
 
 LIMIT_S = 600
 STANDSTILL_S = 75
-"""What stands still has to be found within LIMIT_S. A machine that is too busy for it ends in UNSURE."""
+"""A history that stands still by a defect has to be found within LIMIT_S. A busy machine ends in UNSURE."""
 MARKED = "histories or attacks or hypothesis"
 
 

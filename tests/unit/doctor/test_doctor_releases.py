@@ -1,4 +1,4 @@
-"""What brokers' settings tell of their releases is read, and judged beside each other."""
+"""The doctor reads releases of brokers from their settings, and compares the brokers."""
 
 from __future__ import annotations
 
