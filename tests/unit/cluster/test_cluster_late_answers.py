@@ -1,4 +1,4 @@
-"""An answer to the question for tasks that comes when the connector was changed meanwhile."""
+"""An answer to the question for tasks is not used where the connector was changed meanwhile."""
 
 import pytest
 from cluster_fakes import eventually
