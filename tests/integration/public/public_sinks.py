@@ -128,9 +128,9 @@ class SearchTarget:
 
     def rows(self, name: str) -> list[Mapping[str, Any]]:
         requests.post(f"{self.url}/*{name}*/_refresh", timeout=60)
-        found = requests.get(f"{self.url}/*{name}*/_search?size=1000", timeout=60)
+        answer = requests.get(f"{self.url}/*{name}*/_search?size=1000", timeout=60)
         # The server refuses a search while the parts of a new index begin; who waits for rows asks again.
-        hits = found.json()["hits"]["hits"] if found.ok else []
+        hits = answer.json()["hits"]["hits"] if answer.ok else []
         found: list[Mapping[str, Any]] = [hit["_source"] for hit in hits]
         return found
 
