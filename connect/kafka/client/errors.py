@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -58,6 +58,10 @@ class _Advice(NamedTuple):
 
 _E = KafkaError
 
+GIVEN_UP: Final = frozenset({_E._PURGE_QUEUE, _E._PURGE_INFLIGHT})
+"""A record gets one of these codes when its client is given up. The record may be written again."""
+PARTITION_GONE: Final = _E._DESTROY
+"""librdkafka gives this code to records that still wait in the queue of a partition that was deleted."""
 _FENCED = frozenset({
     _E._FENCED, _E.PRODUCER_FENCED, _E.INVALID_PRODUCER_EPOCH, _E.FENCED_INSTANCE_ID, _E.UNKNOWN_MEMBER_ID,
     _E._ASSIGNMENT_LOST, _E.FENCED_MEMBER_EPOCH, _E.TRANSACTION_COORDINATOR_FENCED,

@@ -14,6 +14,8 @@ from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException, Message
 
 from connect.api.errors import ConnectError, RetriableError
 from connect.kafka.client.errors import (
+    GIVEN_UP,
+    PARTITION_GONE,
     AbortableError,
     FatalProducerError,
     FencedError,
@@ -28,13 +30,9 @@ from connect.lib.deadline import Deadline
 Settings = Mapping[str, str | int | float | bool]
 KeyValue = tuple[bytes, bytes | None]
 
-_GIVEN_UP: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - librdkafka's own
-"""Who shares a client gives it up when rows of another task may come too late. The record may be written again."""
 _LOG = logging.getLogger("connect.kafka.log.kv_log")
 _TRANSACTION_S: Final = 12.0
 """A transaction is given up after this time: before brokers do so, to which the producer's next one would be fenced."""
-_PARTITION_GONE: Final = KafkaError._DESTROY  # noqa: SLF001 - librdkafka's own codes begin so
-"""librdkafka gives this error to records that still wait in the queue of a partition that was deleted."""
 
 
 class RecordWriter:
@@ -75,9 +73,9 @@ class RecordWriter:
 
     def _undelivered(self, error: KafkaError) -> ConnectError:
         doing = f"writing to topic {self._topic}"
-        if error.code() in _GIVEN_UP:
+        if error.code() in GIVEN_UP:
             return RetriableError(f"A record for topic {self._topic} was given up with its client.")
-        if error.code() == _PARTITION_GONE:
+        if error.code() == PARTITION_GONE:
             return MissingPartitionError(f"Failed {doing}: its partition was deleted before the record was sent.")
         return translate(error, doing, self._needs)
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from connect.api.errors import RetriableError
-from connect.kafka.client.errors import FatalProducerError, PartlySentError, translate, undelivered
+from connect.kafka.client.errors import GIVEN_UP, FatalProducerError, PartlySentError, translate, undelivered
 from connect.kafka.client.rights import Needs
 from connect.kafka.produce.added_partitions import UNKNOWN_PARTITION
 from connect.kafka.produce.producer import BatchProducer, Settings
@@ -31,7 +31,6 @@ ALONE_S: Final = 60.0
 """A client of one task that sent nothing for so many seconds is closed, and the task shares one again."""
 _WINDOW_S: Final = 1.0
 _WAIT_S: Final = 0.1
-_GIVEN_UP: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - its own codes
 
 
 class RowProducer(Protocol):
@@ -142,7 +141,7 @@ class PooledProducer:
                 self._alone, self._shared = None, self._pool.take(self._settings[0])
         elif self._failure is not None:
             error, doing = self._failure.error, self._failure.doing
-            if error.code() in _GIVEN_UP:
+            if error.code() in GIVEN_UP:
                 raise FatalProducerError(
                     f"Failed {doing}: the client it shares with other tasks was closed before the row was acknowledged."
                 )
