@@ -21,6 +21,10 @@ from connectors.jdbc.settings.drivers import parameters_of
 from connectors.jdbc.settings.url import OTHER_SERVERS, parse
 
 BASE = {"mode": "bulk", "table.whitelist": "a", "topic.prefix": "t"}
+OF_LIBPQ = sorted({
+    name for dialect in dialects() for name, known in dialect.url.drivers.items() if "sslkey" in known.names
+})  # fmt: skip
+"""The drivers to which a URL may give parameters of PostgreSQL's library."""
 
 
 def said(
@@ -124,6 +128,20 @@ def test_a_key_of_postgresql_is_a_file_and_no_library() -> None:
     assert "sslkey" in said("jdbc:postgresql://db/shop", **{"connection.sslkey": "engine:/tmp/e"})
 
 
+def test_libpq_loads_no_library_and_reaches_no_socket_whatever_database_its_driver_is_for() -> None:
+    assert OF_LIBPQ == ["cockroachdb+psycopg", "postgresql", "postgresql+psycopg"]
+    for driver in OF_LIBPQ:
+        assert "sslkey names a library" in said(f"{driver}://db/shop?sslkey=/data/evil.so:k", paths="/data")
+        for rest in (
+            "/shop?host=/run/pg", "/shop?host=@pg", "/shop", "db,/shop", "/shop?host=db,",
+            "/shop?hostaddr=10.0.0.1,&host=db,",
+        ):  # fmt: skip
+            url = f"{driver}://{rest}"
+            assert "this worker lets no configuration name that file" in said(url, paths="/data")
+        assert "connect_timeout must be a whole number" in said(f"{driver}://db/shop?connect_timeout=x")
+        assert said(f"{driver}://db/shop?sslkey=/data/k.pem", paths="/data") == ""
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -182,6 +200,7 @@ PIECES = st.sampled_from([
 PREFIXES = st.sampled_from([
     "sqlite:///", "sqlite+pysqlite://", "postgresql+psycopg://", "postgresql://", "mysql+pymysql://",
     "mariadb+pymysql://", "jdbc:postgresql:", "jdbc:mysql:", "jdbc:mariadb://", "jdbc:sqlite:",
+    "cockroachdb+psycopg://",
 ])  # fmt: skip
 
 
@@ -222,7 +241,7 @@ def test_what_is_accepted_connects_by_listed_arguments_alone(prefix: str, pieces
         assert {key for key, _ in parse_qsl(query, keep_blank_values=True)} <= known.names
         if path not in {":memory:", ""}:
             assert unquote(path.removeprefix("file:")).startswith("/")
-    assert family(url) in {"sqlite", "postgresql", "mysql", "mariadb"}
+    assert family(url) in {"sqlite", "postgresql", "mysql", "mariadb", "cockroachdb"}
     assert parse(url, {}).drivername == made.drivername
 
 
@@ -239,6 +258,14 @@ def test_a_socket_of_this_machine_is_a_file_of_it(url: str) -> None:
     assert said(url) == ""
 
 
-@pytest.mark.parametrize("url", ["postgresql://db/shop", "postgresql:///shop?hostaddr=10.0.0.1", "mysql+pymysql:///s"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://db/shop",
+        "postgresql:///shop?hostaddr=10.0.0.1",
+        "mysql+pymysql:///s",
+        "postgresql:///shop?hostaddr=10.0.0.1,10.0.0.2&host=a,b",
+    ],
+)
 def test_a_server_elsewhere_is_none(url: str) -> None:
     assert said(url, paths="/elsewhere") == ""

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from connect.api.errors import ConnectError
 from connectors.jdbc.connection.connection import Database
@@ -18,6 +20,7 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 
 pytest.importorskip("psycopg")
 OWN = "own-Kx7-9Qz"
+COCKROACH = "cockroachdb+psycopg"
 _TLS, _GSS, _CLEARTEXT = 80877103, 80877104, 3
 
 
@@ -62,9 +65,9 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def said(server: AskingServer, paths: object, query: str = "", **more: str) -> bytes:
+def said(server: AskingServer, paths: object, query: str = "", driver: str = "postgresql", **more: str) -> bytes:
     """What the server was told by a connector of a worker that allows these paths."""
-    url = f"postgresql://me@127.0.0.1:{server.port}/shop{query}"
+    url = f"{driver}://me@127.0.0.1:{server.port}/shop{query}"
     keys = {"mode": "bulk", "table.whitelist": "a", "topic.prefix": "t", "connection.url": url, **more}
     config = JdbcSourceConfig.parse(JdbcSourceConfig.with_leave(keys, {"allowed.paths": str(paths)}))
     with pytest.raises(ConnectError):
@@ -72,13 +75,17 @@ def said(server: AskingServer, paths: object, query: str = "", **more: str) -> b
     return b"".join(server.told)
 
 
+@pytest.mark.parametrize("driver", ["postgresql", COCKROACH])
 @pytest.mark.parametrize("paths", ["", "/elsewhere"])
 def test_neither_that_of_the_file_nor_that_of_the_environment(
-    server: AskingServer, own: Path, paths: str, monkeypatch: pytest.MonkeyPatch
+    server: AskingServer, own: Path, paths: str, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert OWN.encode() not in said(server, paths)
+    # Whether the package for CockroachDB is installed or not: its dialect is PostgreSQL's, with other SQL.
+    monkeypatch.setitem(sa.dialects.registry.impls, "cockroachdb.psycopg", lambda: PGDialect_psycopg)
+    assert OWN.encode() not in said(server, paths, driver=driver)
     monkeypatch.setenv("PGPASSWORD", OWN)
-    assert OWN.encode() not in said(server, paths)
+    assert OWN.encode() not in said(server, paths, driver=driver)
+    assert server.told
 
 
 def test_the_file_counts_where_the_worker_lists_it(server: AskingServer, own: Path) -> None:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from connectors.jdbc.dialects.generic.connecting import Connecting
-from connectors.jdbc.dialects.generic.url import DriverParameters, UrlForm
-from connectors.jdbc.dialects.postgres.url import PostgresUrl
+from connectors.jdbc.dialects.generic.url import DriverParameters
+from connectors.jdbc.dialects.postgres.libpq_connecting import LibpqConnecting
+from connectors.jdbc.dialects.postgres.url import LIBPQ, LibpqUrl
 
 _DRIVER: Final = "cockroachdb+psycopg"
 
 
-class CockroachUrl(UrlForm):
+class CockroachUrl(LibpqUrl):
     """Reads SQLAlchemy's URLs of CockroachDB. Its JDBC URLs begin with `jdbc:postgresql` and belong to PostgreSQL."""
 
-    drivers: ClassVar[Mapping[str, DriverParameters]] = {_DRIVER: PostgresUrl.drivers["postgresql+psycopg"]}
+    drivers: ClassVar[Mapping[str, DriverParameters]] = {_DRIVER: LIBPQ}
     instead = "cockroachdb+psycopg://user@host:26257/name"
 
 
-class CockroachConnecting(Connecting):
+class CockroachConnecting(LibpqConnecting):
     """Connects to CockroachDB."""
 
     installed_by: ClassVar[Mapping[str, str]] = {

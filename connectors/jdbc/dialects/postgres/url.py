@@ -9,6 +9,7 @@ come, is translated or refused. Source: pgJDBC 42.7, libpq ("Parameter Key Words
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import ClassVar, Final
 from urllib.parse import unquote
 
@@ -26,7 +27,7 @@ _DROPPED: Final = (
     "quoteReturningIdentifiers hideUnprivilegedObjects sendBufferSize receiveBufferSize protocolVersion tcpNoDelay "
     "disableColumnSanitiser convertBooleanToNumeric compatible gssResponseTimeout xmlFactoryFactory"
 )
-_LIBPQ: Final = DriverParameters(
+LIBPQ: Final = DriverParameters(
     frozenset("""
         application_name channel_binding client_encoding connect_timeout fallback_application_name gssencmode hostaddr
         keepalives keepalives_count keepalives_idle keepalives_interval krbsrvname load_balance_hosts
@@ -86,15 +87,35 @@ _RENAMED: Final[Mapping[str, Rename]] = {
 }  # fmt: skip
 
 
-class PostgresUrl(UrlForm):
+class LibpqUrl(UrlForm):
+    """Judges what libpq would load or reach by a URL, of PostgreSQL or another database that speaks its protocol."""
+
+    forms: ClassVar[Mapping[str, ValueForm]] = {"connect_timeout": WHOLE}
+
+    def driver_problems(self, url: DatabaseUrl) -> Iterator[str]:
+        """Yield the problems, among them an sslkey as `engine:key`, of which libpq would load the library `engine`."""
+        yield from super().driver_problems(url)
+        if any(":" in key for key in values_of(url, "sslkey")):
+            yield "sslkey names a library; give the path of a PEM file, which has no colon"
+
+    def sockets(self, url: DatabaseUrl) -> Iterator[tuple[str, str]]:
+        """Yield the hosts that libpq takes for sockets, and the default folder of sockets for each that has no name."""
+        hosts = ",".join(values_of(url, "host") or (url.host or "",)).split(",")
+        numbers = ",".join(values_of(url, "hostaddr")).split(",")
+        for host, number in zip_longest(hosts, numbers, fillvalue=""):
+            # A host with an address by number is reached by that, whatever its name is.
+            if not number.strip() and (not host.strip() or host.startswith(("/", "@"))):
+                yield "host", host.strip() or _SOCKETS
+
+
+class PostgresUrl(LibpqUrl):
     """Reads URLs of PostgreSQL."""
 
     driver = "postgresql+psycopg"
     renamed = _RENAMED
     dropped = frozenset(_DROPPED.split())
     joined: ClassVar[Mapping[str, str]] = {"options": " "}
-    forms: ClassVar[Mapping[str, ValueForm]] = {"connect_timeout": WHOLE}
-    drivers: ClassVar[Mapping[str, DriverParameters]] = {"postgresql": _LIBPQ, "postgresql+psycopg": _LIBPQ}
+    drivers: ClassVar[Mapping[str, DriverParameters]] = {"postgresql": LIBPQ, "postgresql+psycopg": LIBPQ}
 
     def read(self, address: str, login: Login, query: Query) -> DatabaseUrl:
         """Return the parts of a JDBC URL. libpq itself tries the servers if there are several."""
@@ -108,16 +129,3 @@ class PostgresUrl(UrlForm):
             return DatabaseUrl(self.driver, None, None, unquote(database), *login, {**query, "host": several})
         host, port = where[0]
         return DatabaseUrl(self.driver, host, port, unquote(database) or None, *login, query)
-
-    def driver_problems(self, url: DatabaseUrl) -> Iterator[str]:
-        """Yield the problems, among them an sslkey as `engine:key`, of which libpq would load the library `engine`."""
-        yield from super().driver_problems(url)
-        if any(":" in key for key in values_of(url, "sslkey")):
-            yield "sslkey names a library; give the path of a PEM file, which has no colon"
-
-    def sockets(self, url: DatabaseUrl) -> Iterator[tuple[str, str]]:
-        """Yield the hosts that libpq takes for sockets, and the default folder of sockets if no host is named."""
-        hosts = ",".join(values_of(url, "host") or (url.host or "",)).split(",")
-        if hosts == [""] and "hostaddr" not in url.query:
-            hosts = [_SOCKETS]
-        yield from (("host", host) for host in hosts if host.startswith(("/", "@")))
