@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, SecretStr
 
@@ -128,6 +129,8 @@ class DataFilesSourceConfig(ConnectorConfig):
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield what is wrong between keys."""
         yield from self._csv_problems()
+        if not self._names_one_store():
+            yield ConfigProblem("store.url", "store.url is one address, such as http://host:8333.")
         if bool(self.access_key_id) != bool(self.secret_access_key.get_secret_value()):
             name = "aws.secret.access.key" if self.access_key_id else "aws.access.key.id"
             yield ConfigProblem(name, "aws.access.key.id and aws.secret.access.key go together; set both or none.")
@@ -136,6 +139,21 @@ class DataFilesSourceConfig(ConnectorConfig):
     def delimiter(self) -> str:
         """Return what stands between two values. A tab is written as a word, as white space around a setting is cut."""
         return "\t" if self.csv_delimiter == "tab" else self.csv_delimiter
+
+    @property
+    def endpoint(self) -> tuple[str, str]:
+        """Return the protocol of store.url, https where it has none, and its host with port and path."""
+        url = self.store_url if "://" in self.store_url else f"https://{self.store_url}"
+        parts = urlsplit(url)
+        return parts.scheme, f"{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+
+    def _names_one_store(self) -> bool:
+        """Return True if store.url is empty or names one host; of two, the worker and the client may take others."""
+        try:
+            _ = urlsplit(f"//{self.endpoint[1]}").port
+        except ValueError:
+            return False
+        return self.store_url.count("://") <= 1
 
     def _csv_problems(self) -> Iterator[ConfigProblem]:
         if len(self.delimiter) != 1:

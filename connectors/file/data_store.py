@@ -101,11 +101,11 @@ class DataStore:
 
 
 def _bucket(config: DataFilesSourceConfig) -> Any:
-    endpoint = config.store_url
+    scheme, place = config.endpoint
     return pafs.S3FileSystem(
         access_key=config.access_key_id or None,
         secret_key=config.secret_access_key.get_secret_value() or None,
         region=config.region,
-        endpoint_override=endpoint.rpartition("://")[2].rstrip("/") or None,
-        scheme="http" if endpoint.startswith("http://") else "https",
+        endpoint_override=place or None,
+        scheme=scheme,
     )

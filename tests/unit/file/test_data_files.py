@@ -347,3 +347,22 @@ def test_a_check_tells_a_missing_folder_and_an_empty_one(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"nothing of the kind")
     with pytest.raises(ConnectError, match=r"a\.parquet is no Parquet file"):
         DataFilesSourceConnector(config(tmp_path, "parquet")).check(Deadline.after(5))
+
+
+@pytest.mark.parametrize(
+    ("url", "place", "protocol"),
+    [
+        ("", "", "https"), ("http://host:8333/", "host:8333", "http"), ("https://host/s3", "host/s3", "https"),
+        ("HTTP://Host", "Host", "http"), ("host:9000", "host:9000", "https"), ("http://u:p@host", "host", "http"),
+    ],
+)  # fmt: skip
+def test_the_store_is_asked_at_the_address_that_is_judged(url: str, place: str, protocol: str) -> None:
+    given = {"folder": "s3://b/f", "format": "csv", "topic": "t", "store.url": url, "allowed.hosts": "host"}
+    assert DataFilesSourceConfig.parse(given).endpoint == (protocol, place)
+
+
+@pytest.mark.parametrize("url", ["http://host/x://foreign.example:9000", "http://host/?x://foreign.example", "host:x"])
+def test_a_store_has_no_second_address_behind_the_one_that_the_worker_lists(url: str) -> None:
+    given = {"folder": "s3://b/f", "format": "csv", "topic": "t", "store.url": url, "allowed.hosts": "host"}
+    with pytest.raises(ConfigError, match=r"store\.url is one address"):
+        DataFilesSourceConfig.parse(given)
