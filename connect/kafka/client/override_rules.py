@@ -49,8 +49,10 @@ HARMLESS: Final[Mapping[str, str]] = MappingProxyType({
 """Maps settings that sound as if they named such a thing to the reason why they do not."""
 _PROBE: Final = "probe"
 """librdkafka calls the system's certificates so."""
-_PLAIN: Final = re.compile(r"[\w./@:+-]*", re.ASCII)
-"""librdkafka puts such values into the command line of kinit, so no character may mean something to a shell."""
+_PLAIN: Final = re.compile(r"(?!-)[\w./@:+-]*", re.ASCII)
+"""librdkafka puts such values into the command line of kinit, so no character may mean something to a shell. A value
+that begins with a hyphen would be an option, such as that which names the file for the ticket.
+"""
 _JAAS: Final = "sasl.jaas.config"
 
 
@@ -77,7 +79,7 @@ def _value_problems(key: str, value: str, name: str, allowed: AllowedPaths) -> I
     if Reach.COMMAND in reaches and key != _JAAS and not _PLAIN.fullmatch(value):
         yield ConfigProblem(
             name, f"Invalid value for configuration {name}: {key} becomes a part of a command, so it may hold only "
-            "letters, digits and . _ / @ : + -."
+            "letters, digits and . _ / @ : + -, and does not begin with -."
         )  # fmt: skip
     if Reach.FILE in reaches and key != _JAAS and value not in {"", _PROBE}:
         problem = allowed.problem(name, value)

@@ -25,8 +25,10 @@ KEYTAB = 'com.sun.security.auth.module.Krb5LoginModule required keyTab="{}" prin
         ("sasl.oauthbearer.assertion.file", "/etc/passwd", "/data/jwt"),
         ("sasl.kerberos.keytab", "/data/a;touch /tmp/x", "/data/a.keytab"),
         ("sasl.kerberos.principal", "a$(id)", "connect/host.example@EXAMPLE.ORG"),
+        ("sasl.kerberos.principal", "-c/home/connect/.ssh/authorized_keys", "connect-1@EXAMPLE.ORG"),
         ("sasl.jaas.config", KEYTAB.format("/etc/krb5.keytab", "a"), KEYTAB.format("/data/a.keytab", "a@B")),
         ("sasl.jaas.config", KEYTAB.format("/data/a", "a`id`"), KEYTAB.format("/data/a", "a")),
+        ("sasl.jaas.config", KEYTAB.format("/data/a", "-S/tmp/x"), KEYTAB.format("/data/a", "a-b")),
         ("sasl.oauthbearer.token.endpoint.url", "file:///etc/passwd", "https://login.example/token"),
     ],
 )
