@@ -30,7 +30,7 @@ def sqlite_file(address: str) -> str:
     if strange or any(not isinstance(value, str) for value in made.query.values()):
         which = ", ".join(strange) or "one that is there twice"
         raise ValueError(f"no parameters but {', '.join(sorted(PARAMETERS))}, each once; it has {which}")
-    if made.drivername in _POSTGRES and not made.host:
+    if made.drivername in _POSTGRES and any(map(_is_socket, (made.host or "").split(","))):
         raise ValueError("it names no host, and so a socket of this machine; name the server's host, as localhost")
     if made.drivername not in _SQLITE:
         return ""
@@ -51,6 +51,11 @@ def sql_server(address: str) -> str:
         return ""
     host = made.host or "localhost"
     return f"{f'[{host}]' if ':' in host else host}{f':{made.port}' if made.port else ''}"
+
+
+def _is_socket(host: str) -> bool:
+    """Return True if libpq takes a host for a socket: nothing, a path, or a name without a file behind an at sign."""
+    return not host.strip() or host.startswith(("/", "@"))
 
 
 def _made(address: str) -> sa.URL:

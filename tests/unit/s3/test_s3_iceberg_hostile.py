@@ -263,7 +263,8 @@ def test_what_pyiceberg_finds_on_the_worker_does_not_go_to_a_catalogue(catalog, 
         "mysql+pymysql://u:a?@evil/db?local_infile=1", "postgresql+psycopg://h/db?sslkey=/x.so:k",
         "postgresql+psycopg://h/db#?service=a", "postgresql+psycopg://h/db?sslmode=a&sslmode=b", "mysql://h/db",
         "sqlite:////d/c.db#?x=y", "sqlite:////d/c.db?mode=ro", "sqlite:///file:/etc/passwd?uri=true", "sqlite://",
-        "mysql+mysqldb://h/db", "postgresql+psycopg:///db", "duckdb:////etc/passwd", "mysql+pymysql://h/db?%72ead_default_file=/etc/my.cnf",
+        "mysql+mysqldb://h/db", "postgresql+psycopg:///db", "postgresql+psycopg://u:p@@sock/db",
+        "postgresql+psycopg2://h,/db", "duckdb:////etc/passwd", "mysql+pymysql://h/db?%72ead_default_file=/etc/my.cnf",
     ],
 )  # fmt: skip
 def test_the_address_of_a_sql_catalogue_is_judged_as_it_is_connected_by(address):
