@@ -41,6 +41,8 @@ class _ConnectorRun:
     state: State | None = None
     tasks: int = 0
     """This many tasks were published."""
+    commit: int | None = None
+    """This is the offset of the commit of these tasks in the config topic; None: they were not seen there."""
     kept_because: str | None = None
     """It says why the tasks stay as they were when the connector was asked again; None: nothing went wrong."""
     asked: Future[CallResult] | None = None
@@ -77,11 +79,7 @@ class ConnectorRuns:
             run = self._runs.get(name)
             if run is None or run.is_outdated or run.config != config or run.target is not target:
                 self._begin(name, _ConnectorRun(config, target), snapshot, was=run)
-            elif run.state is State.RUNNING and (
-                len(snapshot.tasks.get(name, {})) != run.tasks or name in snapshot.pending
-            ):
-                # Not all task records can be read, or the connector was stopped and resumed since the last call, or a
-                # former leader has written task records without their commit.
+            elif run.state is State.RUNNING and _has_other_tasks(snapshot, name, run):
                 self._begin(name, _ConnectorRun(config, target, run.history), snapshot, was=run)
         self._forget_statuses(snapshot, looked)
 
@@ -195,7 +193,9 @@ class ConnectorRuns:
                 self._put_tasks(name, task_configs)
         except (ConnectError, TimeoutError) as error:
             return f"The tasks could not be written to the config topic: {error}"
-        run.tasks = len(task_configs)
+        snapshot = self._parts.configs.snapshot
+        is_seen = list(snapshot.tasks.get(name, {}).values()) == task_configs
+        run.tasks, run.commit = len(task_configs), snapshot.committed.get(name) if is_seen else None
         self._touched.add(name)
         return None
 
@@ -273,6 +273,16 @@ class ConnectorRuns:
                 for number in statuses.tasks(name):
                     if not snapshot.has_task(TaskId(name, number)):
                         statuses.forget_task(TaskId(name, number))
+
+
+def _has_other_tasks(snapshot: ConfigSnapshot, name: str, run: _ConnectorRun) -> bool:
+    """Return True if the topic has other tasks than a run has published.
+
+    Not all of their records can be read, or the connector was stopped and resumed since the last look, or records of a
+    former leader came late: without their commit, or with it, and then they may be made of an older configuration.
+    """
+    is_committed = snapshot.committed.get(name) == run.commit and len(snapshot.tasks.get(name, {})) == run.tasks
+    return not is_committed or name in snapshot.pending
 
 
 def _told(problems: Sequence[ConfigProblem]) -> str | None:

@@ -10,7 +10,7 @@ import heapq
 import itertools
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 
 from cluster_fakes import WORKER, MemoryLog, MemoryTopic
@@ -140,8 +140,7 @@ class SteppedHost:
                     del self.runs[TaskId(message.connector, message.task)]
                     self._say(TaskState(message.connector, message.task, message.run, None))
             case Call():
-                count = int(message.config.get("tasks.max", "1"))
-                self._say(CallResult(message.id, [dict(message.config)] * count))
+                self._say(CallResult(message.id, self._cluster.plan(message.config)))
             case _:
                 pass
 
@@ -289,6 +288,9 @@ class SteppedCluster:
         self.configs, self.statuses, self.offsets = LaggingTopic(), LaggingTopic(), LaggingTopic()
         self.workers = [SteppedWorker(self, name) for name in "abcd"[:workers]]
         self._moving: tuple[SteppedWorker, SteppedWorker] | None = None
+        self.plan: Callable[[Mapping[str, str]], list[dict[str, str]]] = lambda config: (
+            [dict(config)] * int(config.get("tasks.max", "1"))
+        )
 
     def pass_time(self, passed_s: float) -> None:
         """Let time pass; every host speaks meanwhile, as it does each second."""

@@ -8,7 +8,7 @@ from cluster_herders import create, is_running
 from stepped_pair import CONFIG, Pair
 
 from connect.cluster.leader.connector_runs import is_news
-from connect.cluster.model.config_records import CommitRecord, ConnectorRecord, TaskRecord
+from connect.cluster.model.config_records import CommitRecord, ConnectorRecord, TaskRecord, encode
 from connect.cluster.model.config_state import ConfigState
 from connect.cluster.model.connector_values import TargetState
 from connect.lib.deadline import Deadline
@@ -65,7 +65,8 @@ def test_tasks_that_stay_the_same_run_on_unless_their_producers_are_shut_out(sup
     before = pair.runs()
     tasks = [dict(task) for task in pair.leader.reconciler.parts.configs.snapshot.tasks["c"].values()]
     tasks[min(task.task for task in before)]["table"] = "another"
-    pair.ask(lambda: pair.leader.reconciler.parts.configs.put_tasks("c", tasks))
+    pair.cluster.plan = lambda config: tasks
+    pair.leader.request(lambda: pair.leader.reconciler.connectors.restart("c"))
     pair.settle()
     after = pair.runs()
     assert len([task for task, run in before.items() if after[task] == run]) == kept
@@ -119,3 +120,22 @@ def test_tasks_that_were_not_committed_are_news():
     assert not is_news(added(*half, CommitRecord("c", 1)), "c", CONFIG, tasks)
     assert added(*half, TaskRecord(TaskId("c", 0), None)).pending == frozenset()
     assert added(*half, ConnectorRecord("c", None)).pending == frozenset()
+
+
+@pytest.mark.parametrize("count", [4, 2])
+def test_tasks_of_a_former_leader_that_come_late_are_planned_anew(count):
+    """Its client had them on the way while it lost its place, and the next leader had taken another configuration."""
+    pair = Pair()
+    former = pair.leader.reconciler.parts.configs.snapshot.tasks["c"]
+    pair.save(OTHER)
+    pair.settle()
+    for number in range(count):
+        pair.cluster.configs.append(*encode(TaskRecord(TaskId("c", number), former[number])))
+    pair.cluster.configs.append(*encode(CommitRecord("c", count)))
+    for _ in range(3):
+        pair.settle()
+    snapshot = pair.leader.reconciler.parts.configs.snapshot
+    assert [task.get("other") for task in snapshot.tasks["c"].values()] == ["1"] * 4
+    written = len(pair.cluster.configs.records)
+    pair.settle()
+    assert len(pair.cluster.configs.records) == written
