@@ -25,7 +25,7 @@ _KINDS: Final = {
     "create": 2, "save": 4, "pause": 3, "resume": 4, "stop": 3, "restart": 2, "delete": 1, "delete_all": 1,
     "reset_offsets": 2, "set_offsets": 2,
 }  # fmt: skip
-_THEMES: Final = {"frozen worker": 1, "rows under way": 1, "slow ends": 1, "any": 4}
+_THEMES: Final = {"frozen worker": 1, "rows under way": 1, "slow ends": 1, "new configuration": 1, "any": 4}
 """Maps what a history may be about to how often it is drawn. "any" draws from all requests and faults."""
 _THEME_ROUNDS: Final = 3
 _OF_THEME: Final = {"slow ends": {"linger.ms": "6000"}, "rows under way": {"producer.override.linger.ms": "4000"}}
@@ -80,6 +80,8 @@ class ClusterHistory:
                 name = self._draw.choice(list(_SOURCES))
                 for kind in ("delete_all", "create"):
                     self._do([(name, self._new(kind, name), self._draw.choice(self._bed.members))])
+            case "new configuration":
+                self._save_what_does_not_run()
         self._look()
 
     def _begin(self, fault: Fault) -> None:
@@ -107,6 +109,14 @@ class ClusterHistory:
         self._history.note("fault", fault="all tasks killed")
         kill_tasks(self._bed, pids_of_tasks(self._bed.presence).values())
         self._healed_ns = time.time_ns()
+
+    def _save_what_does_not_run(self) -> None:
+        """Give a connector that is paused or stopped a new configuration, and leave it time to run in spite of that."""
+        name = self._draw.choice(list(self._connectors))
+        for kind in (self._draw.choice(("pause", "stop")), "save"):
+            self._do([(name, self._new(kind, name), self._draw.choice(self._bed.members))])
+            self._look()
+        threading.Event().wait(2)
 
     def _round(self) -> None:
         draw = self._draw
