@@ -3,7 +3,8 @@
 The tests are those marked `histories` or `attacks`, and those of hypothesis: their silence counts only if they find
 such defects. Histories draw seeds until one finds the defect or LIMIT_S is over, hypothesis what `make test` draws.
 A defect that names a theme is looked for by histories of this theme, of which others draw a share. What fails is run
-again without the defect: if it fails then, too, the machine may be too busy, and nothing is found.
+again without the defect: if it fails then, too, the machine may be too busy, and nothing is found. A run in which a
+service of the tests does not start says nothing of the product: it is done again, STARTS times at most.
 Names given as arguments choose the defects that contain one of them.
 """
 
@@ -25,11 +26,12 @@ from tests.mutants.run_mutants import FAILED, PASSED, ROOT, Mutant, NoAnswerErro
 LIMIT_S = 600
 STANDSTILL_S = 75
 """A history that stands still by a defect has to be found within LIMIT_S. A busy machine ends in UNSURE."""
+STARTS = 3
 MARKED = "histories or attacks or hypothesis"
-
 
 FOUND, NOT_FOUND, UNSURE = "found", "NOT FOUND", "UNSURE"
 """These words tell what came of a search. UNSURE: what failed with the defect fails without it, too."""
+_NOT_STARTED = re.compile(r"^E +\S*ServiceStartError: ", re.MULTILINE)
 _SEED = re.compile(rf"^E +again: {SEED}=(\d+) ", re.MULTILINE)
 
 
@@ -43,7 +45,7 @@ class Search:
 
 
 def search(tree: Path, defect: Mutant) -> Search:
-    """Run histories of a tree with the defect. The tree is mended in the end."""
+    """Run histories of a tree with the defect. The tree is mended in the end. NoAnswerError: its tests cannot run."""
     file = tree / defect.file
     text = file.read_text(encoding="utf-8")
     if text.count(defect.before) != 1:
@@ -73,7 +75,18 @@ def _error(said: str) -> str:
 
 
 def _fails(tree: Path, tests: Sequence[str], settings: Mapping[str, str]) -> tuple[bool, str]:
-    """Run tests of the tree, up to the first that fails. Return if one failed, and what they said."""
+    """Run tests of the tree, up to the first that fails. Return if one failed, and what they said.
+
+    NoAnswerError: they cannot run, or their services do not start, however often.
+    """
+    for _ in range(STARTS):
+        failed, said = _fails_once(tree, tests, settings)
+        if not failed or _NOT_STARTED.search(said) is None:
+            return failed, said
+    raise NoAnswerError(f"in none of {STARTS} runs all services of the tests start: {_error(said)}")
+
+
+def _fails_once(tree: Path, tests: Sequence[str], settings: Mapping[str, str]) -> tuple[bool, str]:
     argv = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-s", "-m", MARKED, "-p", "no:schemathesis",
             "-p", "no:cacheprovider", f"--timeout={LIMIT_S + 600}", *tests]  # fmt: skip
     environ = {**os.environ, "PYTHONPATH": str(tree), **settings}
@@ -89,8 +102,13 @@ def main(names: Sequence[str]) -> int:
     for defect in listed("planted.toml"):
         if names and not any(name in defect.name for name in names):
             continue
-        with tempfile.TemporaryDirectory() as folder:
-            done = search(copied(Path(folder)), defect)
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                done = search(copied(Path(folder)), defect)
+        except NoAnswerError as error:
+            missed += 1
+            say(f"NO ANSWER  {defect.name}: {error}")
+            continue
         missed += done.outcome != FOUND
         # On a machine that is busy few histories pass in the time, and a defect that is not found says little.
         say(f"{done.outcome:<10} {defect.name}, behind {done.passed} histories")

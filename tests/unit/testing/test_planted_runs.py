@@ -1,0 +1,54 @@
+"""A planted defect is found only if the same tests pass without it, and what hinders the tests is no defect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.run_mutants import Mutant, NoAnswerError
+from tests.mutants.run_planted import FOUND, NOT_FOUND, STARTS, UNSURE, search
+
+pytestmark = pytest.mark.thorough
+TEST = """
+from pathlib import Path
+import pytest
+from product import value
+class ServiceStartError(Exception):
+    pass
+@pytest.mark.histories
+def test_history():
+    with Path("runs").open("a+") as runs:
+        runs.seek(0)
+        number = len(runs.read())
+        runs.write(".")
+    if number in {HINDERED}:
+        raise ServiceStartError("Gave up waiting for a broker.")
+    assert {PROMISE}
+"""
+DEFECT = Mutant("a defect", "product.py", "return 1", "return 2", ["test_it.py"])
+
+
+def tree(folder: Path, promise: str = "value() == 1", hindered: tuple[int, ...] = ()) -> Path:
+    (folder / "product.py").write_text("def value():\n    return 1\n")
+    (folder / "test_it.py").write_text(TEST.replace("{HINDERED}", str(hindered)).replace("{PROMISE}", promise))
+    return folder
+
+
+def test_a_run_without_its_services_is_done_again(tmp_path: Path) -> None:
+    done = search(tree(tmp_path, hindered=(0, 2)), DEFECT)
+    assert (done.outcome, "assert 2 == 1" in done.error) == (FOUND, True), done
+    assert "return 1" in (tmp_path / "product.py").read_text()
+
+
+def test_services_that_never_start_are_no_answer(tmp_path: Path) -> None:
+    with pytest.raises(NoAnswerError, match=f"none of {STARTS} runs .*Gave up waiting for a broker"):
+        search(tree(tmp_path, hindered=tuple(range(STARTS))), DEFECT)
+
+
+def test_what_passes_has_not_found_it(tmp_path: Path) -> None:
+    assert search(tree(tmp_path, promise="value() > 0"), DEFECT).outcome == NOT_FOUND
+
+
+def test_what_fails_without_the_defect_has_not_found_it(tmp_path: Path) -> None:
+    assert search(tree(tmp_path, promise="value() > 2"), DEFECT).outcome == UNSURE
