@@ -190,7 +190,8 @@ def test_what_the_first_release_stored_is_written_again_byte_for_byte(case):
 
 @pytest.mark.parametrize("case", [case for case in STORED if case["kind"] not in BY_CLAIM], ids=_named)
 def test_what_a_newer_version_stored_is_refused_with_a_sentence(case):
-    known = 2 if case["key"] == JOB else 1  # a job's record has its id since the second
+    # A job's record has its id since the second; facts of wide tables name no columns since theirs.
+    known = 2 if case["key"] == JOB or case["kind"] == "staging tables" else 1
     newer = json.dumps({**json.loads(case["value"]), FORMAT_MEMBER: known + 1}).encode()
     with pytest.raises(ConnectError) as refused:
         AGAIN[case["kind"]](_bytes(case["key"]), newer)

@@ -21,7 +21,7 @@ from connectors.bigquery.merge.halving import write_parts
 from connectors.bigquery.merge.merge_line import ColumnsCameError, MergeLine
 from connectors.bigquery.merge.merger import Merger, MergeRules
 from connectors.bigquery.merge.several_tables import for_each_table
-from connectors.bigquery.merge.staging import StagedFacts
+from connectors.bigquery.merge.staging import DESCRIPTION_CHARS, StagedFacts
 from connectors.bigquery.merge.staging_tables import Role, Staged, StagingTables, State
 from connectors.bigquery.rows.table_schema import Columns, ColumnSchema, ColumnType, by_name
 from connectors.bigquery.spending.spending import UNBOUNDED, Spending
@@ -187,7 +187,7 @@ class Merging:
                 for one in staged:
                     self._merge_group(target, [one], columns)
                 return
-            self._staging.mark(staged[0].name, State.REFUSED, str(error))
+            self._staging.mark(staged[0].name, State.REFUSED, str(error)[:DESCRIPTION_CHARS])
             return
         for one in staged:
             self._staging.mark(one.name, State.MERGED)

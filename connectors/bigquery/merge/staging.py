@@ -15,9 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from connect.api.state import require_known
+from connect.api.state import FORMAT_MEMBER, require_known
 from connectors.bigquery.dedup.key_bounds import KeyBound, key_bounds
+from connectors.bigquery.dedup.rules import IS_DELETE
 from connectors.bigquery.dedup.sealed_batch import SealedBatch
+from connectors.bigquery.rows.table_schema import Columns
 from connectors.bigquery.tables.key_changes import keys_hash
 
 if TYPE_CHECKING:
@@ -29,6 +31,10 @@ CONNECTOR_LABEL: Final = "kafka-connect"
 TASK_LABEL: Final = "kafka-connect-task"
 STATE_LABEL: Final = "kafka-connect-state"
 _ID: Final = re.compile(r"[0-9a-f]{24}")
+DESCRIPTION_CHARS: Final = 16_384
+"""BigQuery takes so many characters as the description of a table."""
+_WITHOUT_COLUMNS: Final = 2
+"""The format of facts that do not name the columns, as there are too many: the staging table itself has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +84,33 @@ class StagedFacts:
         )
 
     def text(self) -> str:
-        """Return the facts as the text of a description."""
+        """Return the facts as the text of a description. Where they are too long, the columns are left out, and then
+        those bounds of keys that have no room.
+        """
         found = {name: getattr(self, name) for name in self.__slots__}
         if self.whole_order in {(), self.order}:
             del found["whole_order"]
-        return json.dumps(found)
+        text = json.dumps(found)
+        if len(text) <= DESCRIPTION_CHARS:
+            return text
+        del found["columns"]
+        found |= {FORMAT_MEMBER: _WITHOUT_COLUMNS, "key_bounds": ()}
+        room = DESCRIPTION_CHARS - len(json.dumps(found))
+        return json.dumps(found | {"key_bounds": _that_fit(self.key_bounds, room)})
 
     @classmethod
-    def parse(cls, text: str) -> StagedFacts:
-        """Return the facts in a description. Raise ValueError or KeyError if it holds none, or NewerFormatError."""
+    def parse(cls, text: str, table: Columns = ()) -> StagedFacts:
+        """Return the facts in the description of a staging table that has the columns `table`.
+
+        Raise ValueError or KeyError if it holds none, or NewerFormatError.
+        """
         found = json.loads(text)
-        require_known(found, "What is noted on a staging table")
+        require_known(found, "What is noted on a staging table", _WITHOUT_COLUMNS)
         return cls(
             target=found["target"],
             keys=tuple(found["keys"]),
             order=tuple(found["order"]),
-            columns=tuple(found["columns"]),
+            columns=tuple(found["columns"] if "columns" in found else _staged_names(table)),
             rows=int(found["rows"]),
             deletes=int(found["deletes"]),
             appends=int(found["appends"]),
@@ -103,6 +120,23 @@ class StagedFacts:
             keys_hash=found.get("keys_hash", ""),
             whole_order=tuple(found.get("whole_order", found["order"])),
         )
+
+
+def _that_fit(bounds: Sequence[KeyBound], room_chars: int) -> Sequence[KeyBound]:
+    """Return those bounds of keys whose texts together have at most so many characters, the shortest ones first."""
+    found = []
+    for bound in sorted(bounds, key=lambda bound: len(json.dumps(bound))):
+        room_chars -= len(json.dumps(bound)) + len(", ")
+        if room_chars < 0:
+            break
+        found.append(bound)
+    return found
+
+
+def _staged_names(table: Columns) -> Sequence[str]:
+    """Return the columns of a staging table but for the marks, which stand last."""
+    names = [column.name for column in table]
+    return names[: names.index(IS_DELETE)] if IS_DELETE in names else names
 
 
 def connector_label(connector: str) -> str:

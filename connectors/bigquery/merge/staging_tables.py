@@ -173,7 +173,7 @@ class StagingTables:
         found = self._warehouse.table(name)
         if found is None or _state(found.labels) is not State.STAGED:
             return None
-        return Staged(name, StagedFacts.parse(found.description))
+        return Staged(name, StagedFacts.parse(found.description, found.columns))
 
 
 def _state(labels: Mapping[str, str]) -> State | None:

@@ -84,7 +84,7 @@ class Tables:
             self.dropped_by_others -= 1
             self.staged.clear()
             raise RetriableError("Not found: Table")
-        named = [name for name in self.staged if f"`{name}`" in sql]
+        named = [name for name in list(self.staged) if f"`{name}`" in sql]
         if self.refuses is not None and any(self._holds(name, self.refuses) for name in named):
             raise RefusedJobError("a partition too many")
         self.merged += named
