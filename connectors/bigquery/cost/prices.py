@@ -37,7 +37,7 @@ def prices_of(given: Mapping[str, Any]) -> Prices:
         if name not in known
     ]
     problems += [
-        ConfigProblem("prices", f"{name} is {value!r} ({type(value).__name__}), and a price is a number from 0 on.")
+        ConfigProblem("prices", f"{name} is {_shown(value)}, and a price is a number from 0 on.")
         for name, value in given.items()
         if name in known and not _is_price(value)
     ]
@@ -52,8 +52,8 @@ def prices_in(text: bytes, key: str) -> Prices:
 
     try:
         found = yaml.safe_load(text)
-    except (ValueError, yaml.YAMLError) as error:
-        raise ConfigError(f"The prices in the file of {key} cannot be read: {error}.", key=key) from error
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ConfigError(f"The prices in the file of {key} cannot be read: {_why(error)}.", key=key) from None
     if not isinstance(found, dict):
         raise ConfigError(
             f"The file of {key} holds {type(found).__name__}, no prices.",
@@ -72,6 +72,18 @@ def list_prices_in(prices: Prices) -> str:
     at_list = {one.name: one.default for one in fields(Prices) if one.name not in unused}
     named = ", ".join(f"{name} {price:g}" for name, price in at_list.items() if getattr(prices, name) == price)
     return named and f"List prices of the US as quoted in {AS_OF} (see {PAGE}) are taken for {named}"
+
+
+def _why(error: Exception) -> str:
+    """Return which line of a text is no YAML. Nothing of the text is told, as it may be another file, with secrets."""
+    mark = getattr(error, "problem_mark", None)
+    return "it is no YAML" if mark is None else f"its line {mark.line + 1} is no YAML"
+
+
+def _shown(value: object) -> str:
+    """Return the value and its type; of a list or mapping, which may be endless by aliases, the type alone."""
+    kind = type(value).__name__
+    return f"{value!r} ({kind})" if isinstance(value, str | int | float | None) else f"a {kind}"
 
 
 def _is_price(value: object) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Annotated, Final
+
+from pydantic import AfterValidator
 
 from connect.api.config import ConnectorConfig, Double, Long, String, at_least, key
 from connect.api.reach import Reach
@@ -11,6 +14,12 @@ from connect.api.reach import Reach
 BUDGET: Final = "Budget"
 BUDGET_BYTES_KEY: Final = "bigquery.budget.bytes.per.day"
 BUDGET_USD_KEY: Final = "bigquery.budget.usd.per.day"
+
+
+def _check_money(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError("Give an amount of USD such as 5 or 0.5; 0 is no limit")
+    return value
 
 
 class BudgetSettings(ConnectorConfig):
@@ -21,7 +30,7 @@ class BudgetSettings(ConnectorConfig):
         doc="Merges and compactions of all tasks together are billed for at most so many bytes in a day of UTC: they "
         "come further apart, and rows wait meanwhile; 0: no limit.", group=BUDGET,
     )  # fmt: skip
-    budget_usd: Annotated[Double, at_least(0.0)] = key(
+    budget_usd: Annotated[Double, at_least(0.0), AfterValidator(_check_money)] = key(
         BUDGET_USD_KEY, 0.0,
         doc="The same in money, by the price query_tib; 0: no limit. The lower one counts where both are set.",
         group=BUDGET,

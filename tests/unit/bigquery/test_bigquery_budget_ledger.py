@@ -89,5 +89,8 @@ def test_money_buys_bytes_by_the_prices_of_a_file(tmp_path):
     for text, words in ((b"- 1", "holds list, no prices"), (b"a: [", "cannot be read"), (b"query: 1", "is no price")):
         with pytest.raises(ConfigError, match=words):
             prices_in(text, "bigquery.prices.file")
+    for amount in ("NaN", "Infinity", "1e400"):
+        with pytest.raises(ConfigError, match=r"configuration bigquery\.budget\.usd\.per\.day: .*0 is no limit"):
+            parsed(**{"bigquery.budget.usd.per.day": amount})
     with pytest.raises(ConfigError, match=r"bounds merges and compactions, and dedup\.mode=view has none"):
         parsed(**{"dedup.mode": "view", "bigquery.budget.bytes.per.day": "7"})

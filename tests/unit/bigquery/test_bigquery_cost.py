@@ -121,6 +121,22 @@ def test_every_wrong_price_is_named_at_once():
     assert prices_of({"query_tib": 5}) == replace(Prices(), query_tib=5.0)
 
 
+@pytest.mark.parametrize("text", [
+    b"query_tib: [\n password: hunter2", b"query_tib: *hunter2", b"user: me\nkey: a: hunter2", b"\x00hunter2",
+    b"- " * 3000 + b"hunter2", b"a: !hunter2 b",
+])  # fmt: skip
+def test_a_file_of_prices_that_is_another_file_does_not_show_what_it_holds(text):
+    with pytest.raises(ConfigError, match=r"The prices in the file of prices cannot be read: it.* is no YAML") as found:
+        prices_in(text, "prices")
+    assert "hunter2" not in str(found.value)
+
+
+def test_a_price_that_is_endless_by_aliases_is_told_by_its_type():
+    levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}' if n else 'x'] * 10)}]" for n in range(30)]
+    with pytest.raises(ConfigError, match="query_tib is a list, and a price is a number"):
+        prices_in("\n".join([*levels, "query_tib: *a29"]).encode(), "prices")
+
+
 def test_the_list_prices_that_stand_in_for_missing_ones_are_named_and_no_others():
     given = list_prices_in(prices_in(b"query_tib: 5\ninsert_all_gib: 0.04\n", "prices"))
     assert given.startswith("List prices of the US")
