@@ -43,3 +43,9 @@ def test_texts_of_other_forms_are_no_set():
     assert gtids_of("0-1-7,3-2-9") == {"0": "0-1-7", "3": "3-2-9"}
     with pytest.raises(ValueError, match="no set"):
         GtidSet({SERVERS[0]: tagged})
+
+
+def test_a_domain_goes_on_behind_the_last_one_of_its_servers():
+    """Debezium's MariaDB connector lists the last transaction of each server that wrote to a domain."""
+    for text in ("0-1-150,0-2-120,3-2-9", "0-2-120,3-2-9,0-1-150"):
+        assert gtids_of(text) == {"0": "0-1-150", "3": "3-2-9"}

@@ -218,5 +218,7 @@ def _seen(members: Sequence[object]) -> SnapshotEnd:
 def gtids_of(text: str) -> dict[str, str]:
     """Return the GTIDs in a text by MariaDB's domain or MySQL's server; none where they have another form."""
     parts = [part.strip() for part in text.split(",")]
-    mariadb = {part.split("-", maxsplit=1)[0]: part for part in parts if part.count("-") == 2 and ":" not in part}
-    return mariadb or gtid_parts(text)
+    mariadb = [part for part in parts if part.count("-") == 2 and ":" not in part]
+    # Debezium lists each server that wrote to a domain. The numbers of a domain go on across its servers.
+    mariadb.sort(key=lambda part: int(part.rpartition("-")[2]))
+    return {part.split("-", maxsplit=1)[0]: part for part in mariadb} or gtid_parts(text)
