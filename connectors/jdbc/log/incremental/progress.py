@@ -12,6 +12,7 @@ from connectors.jdbc.log.shared.snapshot_segments import Key
 MEMBER: Final = "incremental_snapshots"
 _DEBEZIUMS, _ID = "incremental_snapshot_collections", "incremental_snapshot_collections_id"
 _CONDITION: Final = "incremental_snapshot_collections_additional_condition"
+_SURROGATE: Final = "incremental_snapshot_collections_surrogate_key"
 _SEEN_AT_MOST: Final = 20
 """This many signals are remembered: after a break the log may come again, and there are no more between two stored
 places.
@@ -46,7 +47,12 @@ class Progress:
 
     def offset(self) -> dict[str, object]:
         """Return the members of an offset that hold the progress; none if there is nothing to go on with."""
-        return {MEMBER: json.dumps(asdict(self))} if self != Progress() else {}
+        made: dict[str, object] = {MEMBER: json.dumps(asdict(self))} if self != Progress() else {}
+        if self.tables:
+            # Debezium begins these tables again if the connector moves there.
+            listed = [{_ID: one.table, _CONDITION: one.condition or None, _SURROGATE: None} for one in self.tables]
+            made[_DEBEZIUMS] = json.dumps(listed)
+        return made
 
     def saw(self, at: str) -> Progress:
         """Return the progress once the signal at a place was obeyed."""
