@@ -24,11 +24,12 @@ from connectors.jdbc.values.zone_columns import DAY_US
 
 ZONED: Final = TIME_TYPES["ZonedTimestamp"]
 _EPOCH: Final = "1970-01-01 00:00:00"
-_INFINITE_DAYS: Final = 2146033979
+_FIRST_DAY, _LAST_DAY = -2147472691, 2146033979
+"""Debezium has these days for infinity: -5877611-06-22 and 5877611-06-21."""
 _LONGEST_MS: Final = 9223372036825200000
 """pgJDBC has this value for infinity, in milliseconds. Its value for minus infinity is a little further from zero."""
 _SHORTEST_MS: Final = -9223372036832400000
-_ISO_DAYS: Final = {"infinity": "+5877611-06-21Z", "-infinity": "-5877641-06-24Z"}
+_ISO_DAYS: Final = {"infinity": "+5877611-06-21Z", "-infinity": "-5877611-06-22Z"}
 _ISO_MOMENTS: Final = {"infinity": "+292278994-08-16T23:00:00Z", "-infinity": "-292275055-05-16T23:00:00Z"}
 _YEAR_10000_US: Final = 253_402_300_800_000_000
 _YEAR_1_US: Final = -62_135_596_800_000_000
@@ -54,7 +55,8 @@ def date(mode: TimePrecision) -> Kind:
         if mode is TimePrecision.ISOSTRING:
             micros = days.cast(pa.timestamp("us")).cast(pa.int64())
             return _as_text(micros, texts, lambda us: _iso(us, "D") + "Z", _ISO_DAYS)
-        return pc.if_else(far, pa.scalar(_INFINITE_DAYS, pa.int32()), days.cast(pa.int32())).cast(target)
+        numbers = days.cast(pa.int32()).cast(pa.int64())
+        return _with_infinity(numbers, texts, far, _FIRST_DAY, _LAST_DAY).cast(pa.int32()).cast(target)
 
     return Kind(schema, read, _epoch_of(schema))
 

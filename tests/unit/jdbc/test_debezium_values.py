@@ -103,6 +103,16 @@ def test_the_default_of_a_column_is_read_from_its_expression(expression: str, na
     assert default_of(expression, kind, name, "b") == value
 
 
+def test_infinite_dates_are_those_of_debezium():
+    """Debezium takes 5877611-06-21 and -5877611-06-22 for them."""
+    infinite = ("infinity", "-infinity", None, "1970-01-02")
+    for mode in (TimePrecision.ADAPTIVE, TimePrecision.ADAPTIVE_TIME_MICROSECONDS):
+        assert _values(moments.date(mode), *infinite) == [2146033979, -2147472691, None, 1]
+    assert _values(moments.date(TimePrecision.ISOSTRING), *infinite) == [
+        "+5877611-06-21Z", "-5877611-06-22Z", None, "1970-01-02Z",
+    ]  # fmt: skip
+
+
 def test_connects_own_types_refuse_what_they_do_not_hold():
     for kind, text in (
         (moments.timestamp(6, TimePrecision.CONNECT), "infinity"),
