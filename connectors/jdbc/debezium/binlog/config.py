@@ -95,8 +95,9 @@ class LogKeys(ConnectorConfig):
 
     snapshot_mode: Annotated[String, one_of(*SNAPSHOT_MODES)] = key(
         "snapshot.mode", "initial", importance="high", group=LOG,
-        doc="initial: read the tables once, then the log. initial_only: the tables alone. no_data (never, schema_only, "
-        "recovery): the log alone. when_needed: as initial, and again when the place in the log is lost. "
+        doc="initial: read the tables once, then the log. initial_only: the tables alone. no_data (schema_only, "
+        "recovery): the log alone, from now on. never: the log alone, from where the server's log begins, as in "
+        "Debezium 1 and 2. when_needed: as initial, and again when the place in the log is lost. "
         "always: as initial, at each start. configuration_based: as snapshot.mode.configuration.based.* say.",
     )  # fmt: skip
 

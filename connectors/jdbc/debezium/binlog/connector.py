@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,8 @@ def _open_log(config: DebeziumBinlogConfig, session: LogSession, stored: Stored)
 
     headers = EventHeaders(config.connector, config.prefix, str(uuid.uuid4()), extended=config.extended_headers)
     teller = partial(_teller, config, session, headers) if config.tells_statements else _silent
-    return MySqlLog(session, stored, partial(_tables, config), reading_options(config, headers, session), teller)
+    options = replace(reading_options(config, headers, session), reads_whole_log=config.snapshot_mode == "never")
+    return MySqlLog(session, stored, partial(_tables, config), options, teller)
 
 
 def _silent(_: Database) -> StatementTeller:

@@ -33,6 +33,8 @@ from connectors.jdbc.log.mysql.schema_history import history_partition
 from connectors.jdbc.log.mysql.segments import SegmentFilter
 from connectors.jdbc.log.mysql.snapshot import (
     begin_first_snapshot,
+    few_of,
+    log_begin,
     log_bytes_after,
     log_end,
     prepared_transactions,
@@ -52,7 +54,7 @@ TablesOf = Callable[[Database, JdbcSourceConfig, str], BinlogTables]
 TellerOf = Callable[[Database], StatementTeller]
 _log = logging.getLogger(__name__)
 _WAIT_S = 0.1
-_PREPARED_S, _NAMED = 60.0, 3
+_PREPARED_S = 60.0
 _NO_SNAPSHOT = {"no_data", "never"}
 _SETTINGS = {"log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL", "binlog_row_value_options": ""}
 
@@ -137,6 +139,8 @@ class MySqlLog:
         if self._begins:
             # If the connection breaks later, reading goes on at the place that this read has reached.
             self._begins, self.position = False, None
+        if self.position is None and self._options.reads_whole_log:
+            self.position = log_begin(database)
         self._look_at_tables()
         mariadb, flavour = database.is_mariadb, flavour_of(database)
         database.end_transaction()
@@ -227,7 +231,7 @@ class MySqlLog:
             self._database.end_transaction()
             if found != told:
                 self._session.begin_table(
-                    f"The first read waits for XA transactions that are prepared: {_some(found)}. Commit them or "
+                    f"The first read waits for XA transactions that are prepared: {few_of(found)}. Commit them or "
                     f"roll them back; it begins without their rows after {_PREPARED_S:g} s."
                 )
                 told = found
@@ -238,7 +242,7 @@ class MySqlLog:
         if not found:
             return
         text = (
-            f"XA transactions were prepared when the read of the tables began: {_some(found)}. If they are "
+            f"XA transactions were prepared when the read of the tables began: {few_of(found)}. If they are "
             "committed, rows that they changed keep their old state in the topics, and new ones are missing: roll them "
             "back, or commit them and reset the connector's offsets, so that the tables are read anew."
         )
@@ -393,8 +397,3 @@ class MySqlLog:
         """Close the connections to the server."""
         self._stream.close()
         self._database.close()
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

@@ -26,6 +26,9 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.values.unconvertible_rows import BadRow
 
 _log = logging.getLogger(__name__)
+_NAMED = 3
+_FIRST_EVENT_AT = 4
+"""A file of the log has its first event at this place, behind bytes that mark it as such a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,12 @@ def prepared_transactions(database: Database) -> list[str]:
     return [row[3].decode(errors="replace") if isinstance(row[3], bytes) else str(row[3]) for row in rows]
 
 
+def few_of(names: Sequence[str]) -> str:
+    """Return the first names as text, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
 def status_statement(connection: sa.Connection) -> str:
     """Return the statement that asks for the end of the binary log."""
     version = connection.dialect.server_version_info or (0,)
@@ -149,6 +158,16 @@ def log_end(database: Database) -> tuple[str, int]:
             file, pos = str(row[0]), int(row[1])
     database.end_transaction()
     return file, pos
+
+
+def log_begin(database: Database) -> BinlogPosition:
+    """Return the place where the first file begins that the server still has of its binary log."""
+    with database.errors.translated("asking for the files of the log", "Grant the user REPLICATION CLIENT."):
+        row = database.connection.exec_driver_sql("SHOW BINARY LOGS").first()
+    database.end_transaction()
+    if row is None:
+        raise ConnectError("The server writes no binary log.", key="mode", fix="Set log_bin and restart the server.")
+    return BinlogPosition(str(row[0]), _FIRST_EVENT_AT)
 
 
 def log_bytes_after(database: Database, here: tuple[int, int]) -> int | None:

@@ -28,7 +28,8 @@ class ReadingOptions:
     heartbeat, or is empty if there is none. Rows that are inserted into `signal_table` are signals; `signals` finds
     signals that came in other ways, or is None if there are none. `chunk_rows` is the number of rows that are read at
     once of a table that a signal names. `transaction_topic` gets the records of where transactions begin and end, or is
-    empty if none are made.
+    empty if none are made. With `reads_whole_log`, a connector without a place reads no table, and begins where the
+    server's log begins. With `moves_slot` PostgreSQL may forget the log before the stored place.
     """
 
     headers: Headers | None = None
@@ -40,6 +41,8 @@ class ReadingOptions:
     signals: FindsSignals | None = None
     chunk_rows: int = 1024
     transaction_topic: str = ""
+    reads_whole_log: bool = False
+    moves_slot: bool = True
 
     def rules(self, config: JdbcSourceConfig) -> EventRules:
         """Return the rules by which events are made."""
