@@ -121,6 +121,10 @@ class TypeKeys(ConnectorConfig):
         "decimal.handling.mode", "precise", group=TYPES,
         doc="NUMERIC as Decimal (VariableScaleDecimal where the column has no digits), FLOAT64 or text.",
     )  # fmt: skip
+    money_digits: Annotated[Int, at_least(0)] = key(
+        "money.fraction.digits", 2, importance="low", group=TYPES,
+        doc="The digits behind the point of MONEY with decimal.handling.mode=precise.",
+    )  # fmt: skip
     times: Annotated[String, one_of(*TimePrecision, "structured"), AfterValidator(_check_precision)] = key(
         "time.precision.mode", "adaptive", group=TYPES, doc="What dates and times become."
     )
@@ -157,7 +161,17 @@ class DebeziumPostgresConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys, Debez
     def handling(self) -> Handling:
         """Return the forms in which values come."""
         times = TimePrecision(self.times)
-        return Handling(self.decimals, times, self.intervals, self.hstores, self.binary, self.unknown)
+        return Handling(
+            self.decimals,
+            times,
+            self.intervals,
+            self.hstores,
+            self.binary,
+            self.unknown,
+            money_digits=self.money_digits,
+            schema_names=self.schema_name_adjustment,
+            field_names=self.field_name_adjustment,
+        )
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield every broken rule between keys, and the keys that are not accepted."""

@@ -25,6 +25,7 @@ VARIABLE: Final = s.Schema(
     fields=(s.Field("scale", s.INT32), s.Field("value", s.BYTES)),
 )
 _UNLIMITED: Final = 2147483647
+_CENTS: Final = 2
 
 
 def plain(raw: Raw, schema: s.Schema, absent: object) -> Kind:
@@ -57,15 +58,18 @@ def _digits(modifier: int) -> tuple[int, int]:
     return (modifier - 4) >> 16 & 0xFFFF, (((modifier - 4) & 0x7FF) ^ 1024) - 1024
 
 
-def money(mode: str) -> Kind:
-    """Return the kind of MONEY, whose text has a currency sign."""
-    schema = {"string": s.STRING, "double": s.FLOAT64}.get(mode, s.decimal(2))
+def money(mode: str, digits: int = 2) -> Kind:
+    """Return the kind of MONEY, whose text has a currency sign. A Decimal has `digits` behind the point."""
+    schema = {"string": s.STRING, "double": s.FLOAT64}.get(mode, s.decimal(digits))
     target = arrow_type(schema)
 
     def read(values: pa.BinaryArray) -> pa.Array:
-        return pc.replace_substring_regex(values.cast(pa.string()), r"[$,]", "").cast(target)
+        texts = pc.replace_substring_regex(values.cast(pa.string()), r"[$,]", "")
+        if mode == "precise" and digits < _CENTS:
+            return pc.round(texts.cast(pa.decimal128(38, _CENTS)), digits, "half_towards_infinity").cast(target)
+        return texts.cast(target)
 
-    absent = {"string": "0.00", "double": 0.0}.get(mode, Decimal("0.00"))
+    absent = {"string": "0.00", "double": 0.0}.get(mode, Decimal(0).scaleb(-digits))
     return Kind(schema, read, absent)
 
 

@@ -15,6 +15,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.debezium.catalog_types import columns_of, types_of
 from connectors.jdbc.debezium.defaults import default_of
 from connectors.jdbc.debezium.kinds import Kind
+from connectors.jdbc.debezium.shared.adjusted_names import field_names, schema_names
 from connectors.jdbc.debezium.shared.column_rules import ColumnRules
 from connectors.jdbc.debezium.shared.handling_modes import Handling
 from connectors.jdbc.debezium.types import kind_of, text_column
@@ -22,7 +23,7 @@ from connectors.jdbc.dialects.postgres.result_types import bases
 from connectors.jdbc.log.postgres.pgoutput import Relation
 from connectors.jdbc.log.postgres.tables import SOURCE, LogTable, LogTables, key_of, unique_columns
 from connectors.jdbc.log.shared.cells import UNCHANGED, Buffer, Cells, Mask
-from connectors.jdbc.log.shared.column_change import ColumnChange
+from connectors.jdbc.log.shared.column_change import ColumnChange, renamed
 from connectors.jdbc.log.shared.envelope import EventFormat
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, topic_of
@@ -133,6 +134,7 @@ class DebeziumTables(LogTables):
         self._config = config
         self._handling = handling
         self._rules_of_columns = rules
+        self._schema_name, self._field_name = schema_names(handling.schema_names), field_names(handling.field_names)
 
     def plan(self, relation: Relation) -> DebeziumTable:
         """Return a table as the log describes it. Facts that the log leaves out (NOT NULL, defaults, keys) are the
@@ -156,6 +158,7 @@ class DebeziumTables(LogTables):
             default = None if known is None else default_of(known.default, kind, type_.name, type_.category)
             schema = replace(kind.schema.as_optional(kind.always_optional or not not_null), default=default)
             change = self._rules_of_columns.change(f"{name.full}.{told.name}", text_column(type_, kind))
+            change = renamed(change, told.name, self._field_name(told.name))
             columns.append(EventColumn(told.name, kind, schema, not_null, change))
         return self._table(name, relation, tuple(columns), key, tuple(oid for oid, _ in found_bases))
 
@@ -177,7 +180,8 @@ class DebeziumTables(LogTables):
         base_types: tuple[int, ...],
     ) -> DebeziumTable:
         topic = topic_of(name, self._config)
-        row = s.struct((s.Field(c.name, c.schema) for c in columns if c is not None), name=f"{topic}.Value")
+        schemas = self._schema_name(topic)
+        row = s.struct((s.Field(c.name, c.schema) for c in columns if c is not None), name=f"{schemas}.Value")
         # Rows that no record can hold are shown by their texts.
         plans = [ColumnPlan(c.name, Raw.TEXT, s.STRING.as_optional()) for c in relation.columns]
         form = RowFormat(name.full, row.name, plans, TimeRules.of(self._config))
@@ -190,5 +194,7 @@ class DebeziumTables(LogTables):
                 fix="Keep it in column.include.list, and out of column.exclude.list.",
             )
         changes = {column: change for column, change in kept.items() if change is not None}
-        events = EventFormat(topic, row, key, SOURCE, optional=False, chosen_key=chosen, changes=changes)
+        events = EventFormat(
+            topic, row, key, SOURCE, optional=False, chosen_key=chosen, changes=changes, schemas=schemas
+        )
         return DebeziumTable(name, relation, form, events, base_types, columns)

@@ -46,7 +46,7 @@ _Make = Callable[[int, Handling], Kind]
 _BY_MODIFIER: Final[Mapping[str, _Make]] = MappingProxyType(
     {
         "numeric": lambda modifier, handling: numbers.numeric(modifier, handling.decimals),
-        "money": lambda _, handling: numbers.money(handling.decimals),
+        "money": lambda _, handling: numbers.money(handling.decimals, handling.money_digits),
         "bit": lambda modifier, _: numbers.bits(modifier),
         "varbit": lambda modifier, _: numbers.bits(modifier),
         "bytea": lambda _, handling: texts.binary(handling.binary),

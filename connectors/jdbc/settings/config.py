@@ -377,3 +377,4 @@ class JdbcTaskConfig(JdbcSourceConfig):
 
     tables: String = key("tables", "", doc="The task's tables, quoted and separated by commas.", internal=True)
     first_reads: String = key("first.reads", "", doc="The task's parts of tables' first reads.", internal=True)
+    heartbeat_topic: String = key("heartbeat.topic", "", doc="The heartbeat topic, if it is another.", internal=True)

@@ -90,7 +90,7 @@ def test_what_is_refused_is_taken_where_it_asks_for_nothing():
 
 def test_all_broken_keys_are_told_at_once():
     broken = {
-        "topic.prefix": "a b", "snapshot.delay.ms": "5", "database.include.list": "(",
+        "topic.prefix": "a b", "signal.data.collection": "x", "database.include.list": "(",
         "database.ssl.truststore": "/etc/trust.jks",
     }  # fmt: skip
     with pytest.raises(ConfigError) as caught:

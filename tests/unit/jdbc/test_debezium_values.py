@@ -75,6 +75,15 @@ def test_pairs_of_hstore_keep_quotes():
     assert texts.pairs(r'"a\"b"=>"c, d", "e=>"=>NULL') == {'a"b': "c, d", "e=>": None}
 
 
+@pytest.mark.parametrize(
+    ("digits", "values"), [(2, ["1234.50", "-0.05"]), (4, ["1234.5000", "-0.0500"]), (1, ["1234.5", "-0.1"])]
+)
+def test_money_has_as_many_digits_as_the_key_says(digits: int, values: list[str]):
+    kind = numbers.money("precise", digits)
+    assert kind.schema.parameters["scale"] == str(digits)
+    assert _values(kind, "$1,234.50", "-$0.05") == [Decimal(value) for value in values]
+
+
 def test_a_path_tells_whether_it_is_closed():
     closed, is_open = _values(geometry.KINDS["path"], "((0,0),(1,1))", "[(0,0),(1e-3,1)]")
     assert dict(closed["extensions"])["closed"] == "true"  # type: ignore[index]

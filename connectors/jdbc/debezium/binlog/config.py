@@ -179,6 +179,8 @@ class DebeziumBinlogConfig(TypeKeys, StatementKeys, LogKeys, TableKeys, Connecti
             binary=self.binary,
             unsigned=self.unsigned,
             adjusts_years=self.adjusts_years,
+            schema_names=self.schema_name_adjustment,
+            field_names=self.field_name_adjustment,
         )
 
     def problems(self) -> Iterable[ConfigProblem]:

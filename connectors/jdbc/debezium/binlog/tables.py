@@ -17,11 +17,12 @@ from connectors.jdbc.debezium.binlog.declared_type import DeclaredType
 from connectors.jdbc.debezium.binlog.defaults import default_of
 from connectors.jdbc.debezium.binlog.kinds import BinlogKind
 from connectors.jdbc.debezium.binlog.types import kind_of, text_column
+from connectors.jdbc.debezium.shared.adjusted_names import field_names, schema_names
 from connectors.jdbc.debezium.shared.column_rules import ColumnRules
 from connectors.jdbc.debezium.shared.handling_modes import Handling
 from connectors.jdbc.log.binlog.packets import TableMap
 from connectors.jdbc.log.mysql.tables import BinlogTable, BinlogTables
-from connectors.jdbc.log.shared.column_change import ColumnChange
+from connectors.jdbc.log.shared.column_change import ColumnChange, renamed
 from connectors.jdbc.log.shared.envelope import EventFormat
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
@@ -94,6 +95,7 @@ class DebeziumBinlogTables(BinlogTables):
         super().__init__(database, config, connector)
         self._handling = handling
         self._rules_of_columns = rules
+        self._schema_name, self._field_name = schema_names(handling.schema_names), field_names(handling.field_names)
 
     def plan(self, name: TableName) -> BinlogTable:
         """Return a table as it is now. NoTableError: there is no such table; RetriableError: it is being altered."""
@@ -130,6 +132,7 @@ class DebeziumBinlogTables(BinlogTables):
         default = None if known is None else default_of(replace(known, declared=declared), kind)
         schema = replace(kind.schema.as_optional(kind.always_optional or not not_null), default=default)
         change = self._rules_of_columns.change(f"{table.full}.{name}", text_column(declared, kind))
+        change = renamed(change, name, self._field_name(name))
         return kind, EventColumn(name, kind, schema, not_null, change)
 
     def _made(
@@ -147,11 +150,19 @@ class DebeziumBinlogTables(BinlogTables):
                 fix="Keep it in column.include.list, and out of column.exclude.list.",
             )
         topic = table.events.topic
-        row = s.struct((s.Field(column.name, column.schema) for column in kept), name=f"{topic}.Value")
+        schemas = self._schema_name(topic)
+        row = s.struct((s.Field(column.name, column.schema) for column in kept), name=f"{schemas}.Value")
         form = RowFormat(table.format.table, row.name, plans, table.format.times)
         changes = {column.name: column.change for column in kept if column.change is not None}
         events = EventFormat(
-            topic, row, table.events.key, table.events.source, optional=False, chosen_key=chosen, changes=changes
+            topic,
+            row,
+            table.events.key,
+            table.events.source,
+            optional=False,
+            chosen_key=chosen,
+            changes=changes,
+            schemas=schemas,
         )
         # The reader gives BIT as bytes, also for one bit.
         logged = tuple(replace(column, bits_as_number=False) for column in table.logged)

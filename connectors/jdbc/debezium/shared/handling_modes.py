@@ -12,7 +12,7 @@ BINARY_MODES: Final = ("bytes", "base64", "base64-url-safe", "hex")
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """Names the form of values for each type that has several forms."""
+    """Names the form of values for each type that has several forms, and how names of schemas and fields change."""
 
     decimals: str = "precise"
     times: TimePrecision = TimePrecision.ADAPTIVE
@@ -22,3 +22,6 @@ class Handling:
     unknown: bool = False
     unsigned: str = "long"
     adjusts_years: bool = True
+    money_digits: int = 2
+    schema_names: str = "none"
+    field_names: str = "none"

@@ -6,15 +6,17 @@ Source: the definitions that Kafka Connect's validation gives of version 3; olde
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, ClassVar
 
-from pydantic import SecretStr
+from pydantic import AfterValidator, SecretStr
 
 from connect.api.allowed import OneOf
 from connect.api.config import Boolean, ConnectorConfig, Int, ListOf, Password, String, at_least, key, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.reach import Reach
+from connectors.jdbc.debezium.shared.adjusted_names import MODES
 from connectors.jdbc.debezium.shared.column_rule_keys import PREFIXES
 from connectors.jdbc.debezium.shared.key_answers import OF_JAVA, KeyAnswers, is_for_java
 from connectors.jdbc.settings.log_keys import OPERATIONS
@@ -22,7 +24,12 @@ from connectors.jdbc.settings.log_keys import OPERATIONS
 CONNECTION, TABLES, LOG, TYPES = "Connection", "Tables", "Log", "Types"
 SELECTS = "snapshot.select.statement.overrides."
 """A key that begins so holds the query for a table."""
-_ADJUSTMENTS = ("none", "avro", "avro_unicode")
+
+
+def _check_delimiter(value: str) -> str:
+    if re.fullmatch(r"[a-zA-Z0-9._-]+", value) is None:
+        raise ValueError("Must be letters, digits, '.', '_' and '-'")
+    return value
 
 
 class ServerKeys(ConnectorConfig):
@@ -44,6 +51,10 @@ class EventKeys(ConnectorConfig):
     topic_prefix: String = key(
         "topic.prefix", "", importance="high", group=TABLES,
         doc="Names the server in topics, schemas and offsets: prefix.schema.table.",
+    )  # fmt: skip
+    topic_delimiter: Annotated[String, AfterValidator(_check_delimiter)] = key(
+        "topic.delimiter", ".", importance="low", group=TABLES, harmless="a part of topics' names",
+        doc="Stands between the parts of the names of topics.",
     )  # fmt: skip
     server_name: String = key(
         "database.server.name", "", group=TABLES, doc="topic.prefix in Debezium 1.", harmless="a name of topics"
@@ -87,13 +98,14 @@ class EventKeys(ConnectorConfig):
         "extended.headers.enabled", True, importance="low", group=TABLES,
         doc="Send the headers that name connector and task.",
     )  # fmt: skip
-    schema_name_adjustment: Annotated[String, one_of(*_ADJUSTMENTS)] = key(
+    schema_name_adjustment: Annotated[String, one_of(*MODES)] = key(
         "schema.name.adjustment.mode", "none", importance="low", group=TABLES,
-        doc="How names of schemas that Avro does not allow are changed; here they must be allowed unless it is none.",
+        doc="How names of schemas that Avro does not allow are changed. avro: a wrong character becomes an underscore; "
+        "avro_unicode: it becomes _u and its number, as an underscore does.",
     )  # fmt: skip
-    field_name_adjustment: Annotated[String, one_of(*_ADJUSTMENTS)] = key(
+    field_name_adjustment: Annotated[String, one_of(*MODES)] = key(
         "field.name.adjustment.mode", "none", importance="low", group=TABLES,
-        doc="Likewise of fields, which are the columns' names here.",
+        doc="Likewise, the names of fields, which are those of columns.",
     )  # fmt: skip
 
     tells_transactions: Boolean = key(
@@ -116,7 +128,7 @@ class EventKeys(ConnectorConfig):
         if not self.tells_transactions:
             return ""
         whole = self.transaction_topic.replace("${database.server.name}", self.prefix)
-        return whole or f"{self.prefix}.{self.topic_transaction}"
+        return whole or f"{self.prefix}{self.topic_delimiter}{self.topic_transaction}"
 
     @property
     def prefix(self) -> str:
@@ -127,12 +139,6 @@ class EventKeys(ConnectorConfig):
 class FlowKeys(ConnectorConfig):
     """Declares when the tables and the log are read, and how much at once."""
 
-    snapshot_delay_ms: Annotated[Int, at_least(0)] = key(
-        "snapshot.delay.ms", 0, importance="low", group=LOG, doc="0: the first read begins at once."
-    )
-    streaming_delay_ms: Annotated[Int, at_least(0)] = key(
-        "streaming.delay.ms", 0, importance="low", group=LOG, doc="0: the log is read at once."
-    )
     snapshot_query_mode: Annotated[String, one_of("select_all")] = key(
         "snapshot.query.mode", "select_all", importance="low", group=LOG, doc="Tables are read whole."
     )

@@ -10,8 +10,6 @@ from connect.lib.javatext.regex import JavaPatternError, compile_pattern
 from connectors.jdbc.debezium.shared.column_rule_keys import column_problems
 from connectors.jdbc.debezium.shared.keys import DebeziumConfig
 
-_NOT_IN_AVRO = re.compile(r"[^a-zA-Z0-9_.]")
-
 
 def name_problems(config: DebeziumConfig) -> Iterator[ConfigProblem]:
     """Yield problems of topic.prefix, and values that are not known here."""
@@ -19,12 +17,6 @@ def name_problems(config: DebeziumConfig) -> Iterator[ConfigProblem]:
         yield ConfigProblem("topic.prefix", "topic.prefix names topics, schemas and offsets: give it.")
     elif re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", config.prefix) is None:
         yield ConfigProblem("topic.prefix", "topic.prefix must be letters, digits, '.', '_' and '-'.")
-    elif config.schema_name_adjustment != "none" and _NOT_IN_AVRO.search(config.prefix):
-        yield ConfigProblem(
-            "topic.prefix",
-            "Avro's names have no '-', and schema.name.adjustment.mode does not change names here: use a topic.prefix "
-            "without it, or schema.name.adjustment.mode=none.",
-        )
     yield from column_problems(config.originals)
     if config.signal_collection and "." not in config.signal_collection:
         yield ConfigProblem("signal.data.collection", "signal.data.collection must be the table with its schema.")
@@ -35,9 +27,6 @@ def name_problems(config: DebeziumConfig) -> Iterator[ConfigProblem]:
         )
     if "file" in config.signal_channels and not config.signal_file:
         yield ConfigProblem("signal.file", "signal.enabled.channels has file: name the file in signal.file.")
-    for name in ("snapshot.delay.ms", "streaming.delay.ms"):
-        if config.originals.get(name, "0").strip() != "0":
-            yield ConfigProblem(name, f"{name} is not known here: create the connector later.")
 
 
 def list_problems(given: Mapping[str, str], group: str) -> Iterator[ConfigProblem]:
@@ -50,11 +39,16 @@ def list_problems(given: Mapping[str, str], group: str) -> Iterator[ConfigProble
             (f"{kind}.include.list", f"{kind}.exclude.list"),
             (f"{kind}.whitelist", f"{kind}.blacklist"),
         ):
-            if given.get(one) and given.get(other):
-                for name in (one, other):
-                    yield ConfigProblem(name, f"{one} and {other} are exclusive: give one of them.")
-            for name in (one, other):
-                yield from _pattern_problems(name, given.get(name, ""))
+            yield from exclusive_problems(given, one, other)
+
+
+def exclusive_problems(given: Mapping[str, str], one: str, other: str) -> Iterator[ConfigProblem]:
+    """Yield problems of two lists of patterns that exclude each other."""
+    if given.get(one) and given.get(other):
+        for name in (one, other):
+            yield ConfigProblem(name, f"{one} and {other} are exclusive: give one of them.")
+    for name in (one, other):
+        yield from _pattern_problems(name, given.get(name, ""))
 
 
 def _pattern_problems(name: str, text: str) -> Iterator[ConfigProblem]:

@@ -38,10 +38,13 @@ _EVERY_TABLE: Final = "(?s:.*)"
 
 def shared_settings(config: DebeziumConfig, tables: str) -> dict[str, str]:
     """Return the reader's settings that all of Debezium's connectors translate alike."""
+    heartbeat_prefix = config.heartbeat_topics_prefix or config.heartbeat_topic_prefix
     return {
         "connection.user": config.user, "connection.password": config.password.get_secret_value(),
         "mode": "log", "topic.prefix": config.prefix, "heartbeat.interval.ms": str(config.heartbeat_interval_ms),
-        "topic.heartbeat.prefix": config.heartbeat_topics_prefix or config.heartbeat_topic_prefix,
+        "topic.name.format": config.topic_delimiter.join(("${prefix}", "${schema}", "${table}")),
+        "topic.heartbeat.prefix": heartbeat_prefix,
+        "heartbeat.topic": f"{heartbeat_prefix}{config.topic_delimiter}{config.prefix}",
         "tombstones.on.delete": str(config.tombstones_on_delete).lower(),
         "skipped.operations": ",".join(config.skipped_operations), "max.batch.size": str(config.max_batch_size),
         "tables": tables, ALLOWED_PATHS: ",".join(config.allowed.paths),

@@ -1,4 +1,7 @@
-"""Defines how events show a column in another form: masked, hashed or cut off. The record key keeps the real values."""
+"""Defines how events show a column in another form: masked, hashed, cut off, or by another name. Pure.
+
+The record key keeps the real values.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,14 @@ from connect.api.schema import Field, Schema
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """Changes one column: `parameters` are added to its schema, and `shown` makes the values that events have."""
+    """Changes one column: `parameters` are added to its schema, and `shown` makes the values that events have.
+
+    `name` is the field's name in records, or empty if that is the column's.
+    """
 
     parameters: Mapping[str, str]
     shown: Callable[[pa.Array], pa.Array]
+    name: str = ""
 
     def schema_of(self, schema: Schema) -> Schema:
         """Return the column's schema in the events."""
@@ -27,11 +34,31 @@ ColumnChanges = Mapping[str, ColumnChange]
 """Holds the changes by the column's name."""
 
 
+def renamed(change: ColumnChange | None, column: str, name: str) -> ColumnChange | None:
+    """Return the change of a column whose field has this name, too."""
+    if name == column:
+        return change
+    return ColumnChange({}, _as_it_is, name) if change is None else replace(change, name=name)
+
+
+def name_of(column: str, changes: ColumnChanges) -> str:
+    """Return the name of a column's field in records."""
+    change = changes.get(column)
+    return column if change is None else change.name or column
+
+
+def _as_it_is(values: pa.Array) -> pa.Array:
+    return values
+
+
 def changed_row(row: Schema, changes: ColumnChanges) -> Schema:
     """Return the schema that a row has in the events."""
     if not changes:
         return row
-    fields = (Field(f.name, changes[f.name].schema_of(f.schema)) if f.name in changes else f for f in row.fields)
+    fields = (
+        Field(name_of(f.name, changes), changes[f.name].schema_of(f.schema)) if f.name in changes else f
+        for f in row.fields
+    )
     return replace(row, fields=tuple(fields))
 
 
@@ -49,7 +76,7 @@ def changed_texts(texts: Mapping[str, str | None], row: Schema, changes: ColumnC
 
 def changed_rows(rows: pa.StructArray, changes: ColumnChanges) -> pa.StructArray:
     """Return rows as the events have them; a row that is null stays so."""
-    if not changes or not len(rows):
+    if not changes:
         return rows
     fields = list(rows.type)
     arrays = [
@@ -57,4 +84,5 @@ def changed_rows(rows: pa.StructArray, changes: ColumnChanges) -> pa.StructArray
         for field, array in zip(fields, rows.flatten(), strict=True)
     ]
     mask = rows.is_null() if rows.null_count else None
-    return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+    named = [field.with_name(name_of(field.name, changes)) for field in fields]
+    return pa.StructArray.from_arrays(arrays, fields=named, mask=mask)

@@ -9,7 +9,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from connect.api import schema as s
 from connect.api.arrow import arrow_schema, arrow_type
 from connect.api.records import Batch, Column, Header
-from connectors.jdbc.log.shared.column_change import ColumnChanges, changed_row, changed_rows
+from connectors.jdbc.log.shared.column_change import ColumnChanges, changed_row, changed_rows, name_of
+from connectors.jdbc.log.shared.source_block import repeated, source_block
 from connectors.jdbc.log.shared.transactions import EVENTS_OF_CHANGE
 
 Indices = npt.NDArray[np.int64]
@@ -40,7 +41,7 @@ _COMMON = {
     "version": s.STRING, "connector": s.STRING, "name": s.STRING, "ts_ms": s.INT64, "snapshot": _SNAPSHOT,
     "db": s.STRING, "sequence": _STRING, "ts_us": _INT64, "ts_ns": _INT64,
 }  # fmt: skip
-_TRANSACTION = s.Schema(
+TRANSACTION_BLOCK = s.Schema(
     s.Type.STRUCT,
     optional=True,
     name="event.block",
@@ -50,7 +51,7 @@ _TRANSACTION = s.Schema(
     ),
 )  # fmt: skip
 
-_TRANSACTION_TYPE = arrow_type(_TRANSACTION)
+_TRANSACTION_TYPE = arrow_type(TRANSACTION_BLOCK)
 _OPERATIONS = pa.array(CODES)
 
 
@@ -66,6 +67,7 @@ class EventFormat:
 
     `optional` is True if the schema says that a record may be null, as tombstones are. `chosen_key` names the columns
     of the record key if they are not those of `key`. `changes` holds the columns that events show in another form.
+    `schemas` begins the names of schemas, or is empty if the topic's name does.
     """
 
     topic: str
@@ -75,6 +77,7 @@ class EventFormat:
     optional: bool = True
     chosen_key: tuple[str, ...] = ()
     changes: ColumnChanges = dataclasses.field(default_factory=dict)
+    schemas: str = ""
 
     @property
     def record_key(self) -> tuple[str, ...]:
@@ -86,11 +89,11 @@ class EventFormat:
         """Return the schema of the envelope."""
         row = changed_row(self.row, self.changes).as_optional(True)
         members = {
-            "before": row, "after": row, "source": self.source, "transaction": _TRANSACTION, "op": s.STRING,
+            "before": row, "after": row, "source": self.source, "transaction": TRANSACTION_BLOCK, "op": s.STRING,
             "ts_ms": _INT64, "ts_us": _INT64, "ts_ns": _INT64,
         }  # fmt: skip
         fields = tuple(s.Field(name, schema) for name, schema in members.items())
-        return s.Schema(s.Type.STRUCT, name=f"{self.topic}.Envelope", version=2, fields=fields)
+        return s.Schema(s.Type.STRUCT, name=f"{self.schemas or self.topic}.Envelope", version=2, fields=fields)
 
     @cached_property
     def fields(self) -> list[pa.Field]:
@@ -111,7 +114,8 @@ class EventFormat:
     def key_schema(self) -> s.Schema:
         """Return the schema of the record key."""
         fields = {f.name: f.schema for f in self.row.fields}
-        return s.struct({name: fields[name] for name in self.record_key}, name=f"{self.topic}.Key")
+        named = {name_of(name, self.changes): fields[name] for name in self.record_key}
+        return s.struct(named, name=f"{self.schemas or self.topic}.Key")
 
     @cached_property
     def key_fields(self) -> list[pa.Field]:
@@ -211,7 +215,8 @@ def _moves(form: EventFormat, rows: ChangedRows, events: _Events) -> dict[int, O
         struct = rows.before if is_old else rows.after
         assert struct is not None
         row = struct[int(events.other[event])]
-        found[event] = OtherKey(is_old, {name: row[name].as_py() for name in form.record_key}, form.key_schema)
+        key = {name_of(name, form.changes): row[name].as_py() for name in form.record_key}
+        found[event] = OtherKey(is_old, key, form.key_schema)
     return found
 
 
@@ -296,8 +301,8 @@ def _values(form: EventFormat, rows: ChangedRows, events: _Events) -> pa.StructA
     columns = [
         changed_rows(_taken(empty, events.before), form.changes),
         changed_rows(_taken(rows.after, events.after), form.changes),
-        _source(form, rows, events.change),
-        _repeated(None, _TRANSACTION_TYPE, size) if rows.transactions is None else _provisional(rows, events),
+        source_block(form.source_fields, rows.source, size, events.change if size != len(rows.ops) else None),
+        repeated(None, _TRANSACTION_TYPE, size) if rows.transactions is None else _provisional(rows, events),
         op,
         *(pa.repeat(pa.scalar(now, pa.int64()), size) for now in (now_us // 1000, now_us, now_us * 1000)),
     ]
@@ -321,39 +326,12 @@ def _provisional(rows: ChangedRows, events: _Events) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=list(_TRANSACTION_TYPE))
 
 
-def _repeated(value: object, kind: pa.DataType, size: int) -> pa.Array:
-    """Return an array that holds one value `size` times. Arrays are remembered, as the same few are asked for again."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return pa.repeat(pa.scalar(value, kind), size)
-    return _constant(value, kind, 1 << max(size - 1, 1).bit_length()).slice(0, size)
-
-
-@lru_cache(256)
-def _constant(value: object, kind: pa.DataType, size: int) -> pa.Array:
-    return pa.nulls(size, kind) if value is None else pa.repeat(pa.scalar(value, kind), size)
-
-
 def _taken(rows: pa.StructArray, at: Indices) -> pa.StructArray:
     if len(at) == len(rows) and (at == np.arange(len(at))).all():
         return rows
     if (at == _NONE).all():
-        return _repeated(None, rows.type, len(at))
+        return repeated(None, rows.type, len(at))
     return rows.take(pa.array(at, mask=at == _NONE))
-
-
-def _source(form: EventFormat, rows: ChangedRows, change: Indices) -> pa.StructArray:
-    fields = form.source_fields
-    same = len(change) == len(rows.ops)
-    columns = []
-    for field in fields:
-        value = rows.source.get(field.name)
-        if isinstance(value, np.ndarray):
-            columns.append(pa.array(value if same else value[change], field.type))
-        elif isinstance(value, pa.Array):
-            columns.append(value if same else value.take(pa.array(change)))
-        else:
-            columns.append(_repeated(value, field.type, len(change)))
-    return pa.StructArray.from_arrays(columns, fields=fields)
 
 
 def _keys(form: EventFormat, rows: ChangedRows, events: _Events) -> Column | None:

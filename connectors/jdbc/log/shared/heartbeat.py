@@ -19,8 +19,9 @@ _MOVE_S: Final = 10.0
 class Heartbeat:
     """Tells when a heartbeat is to be sent, and makes it. Owned by the reading thread."""
 
-    def __init__(self, config: JdbcSourceConfig) -> None:
-        self._topic = f"{config.heartbeat_topic_prefix}.{config.topic_prefix}"
+    def __init__(self, config: JdbcSourceConfig, topic: str = "") -> None:
+        """Take the settings. `topic` is the heartbeat topic, or is empty if the settings name it."""
+        self._topic = topic or f"{config.heartbeat_topic_prefix}.{config.topic_prefix}"
         self._prefix = config.topic_prefix
         self._interval_s = config.heartbeat_interval_ms / 1000
         self._beat_at_s = time.monotonic() + self._interval_s

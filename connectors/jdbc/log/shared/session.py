@@ -42,7 +42,7 @@ class LogSession:
         self.database = Database(config)
         self.records_of: RecordsOf | None = None
         """Opens a topic that tells the task what to do. It is None if there is no Kafka."""
-        self.heartbeat = Heartbeat(config)
+        self.heartbeat = Heartbeat(config, config.heartbeat_topic)
         self.left_aside: Mapping[str, str] = {}
         """Reasons by the full names of tables that are left aside while the others go on. The task thread reads it."""
         self.caution: str | None = None
