@@ -26,6 +26,7 @@ SNAPSHOT_MODES = (
     "configuration_based",
 )  # fmt: skip
 SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+FLUSH_MODES = ("", "manual", "connector", "connector_and_driver")
 PLUGINS = ("pgoutput", "decoderbufs", "wal2json", "wal2json_streaming", "wal2json_rds", "wal2json_rds_streaming")
 
 
@@ -66,6 +67,16 @@ class TableKeys(ConnectorConfig):
     schema_whitelist: ListOf = key("schema.whitelist", (), group=TABLES, doc="schema.include.list in Debezium 1.2.")
     schema_blacklist: ListOf = key("schema.blacklist", (), group=TABLES, doc="schema.exclude.list in Debezium 1.2.")
 
+    message_prefix_include: ListOf = key(
+        "message.prefix.include.list", (), importance="low", group=TABLES,
+        doc="Regular expressions; a message of pg_logical_emit_message is sent when one matches its prefix, in any "
+        "case, to the topic of topic.prefix, a dot and message (PostgreSQL 14 or later). Without it all are.",
+    )  # fmt: skip
+    message_prefix_exclude: ListOf = key(
+        "message.prefix.exclude.list", (), importance="low", group=TABLES,
+        doc="Likewise, of messages that are not sent.",
+    )  # fmt: skip
+
 
 class LogKeys(ConnectorConfig):
     """Declares how the log is read."""
@@ -95,6 +106,15 @@ class LogKeys(ConnectorConfig):
     via_partition_root: Boolean = key(
         "publish.via.partition.root", False, group=LOG,
         doc="Whether rows of partitions come under the name of the partitioned table.",
+    )  # fmt: skip
+    lsn_flush_mode: Annotated[String, one_of(*FLUSH_MODES, ignore_case=True)] = key(
+        "lsn.flush.mode", "", importance="low", group=LOG,
+        doc="manual: the slot stays where it is until somebody else moves it, and keeps the server's log from there. "
+        "connector, connector_and_driver: it moves on once offsets are stored. Without it as flush.lsn.source says.",
+    )  # fmt: skip
+    flush_lsn_source: Boolean = key(
+        "flush.lsn.source", True, importance="low", group=LOG,
+        doc="false: lsn.flush.mode=manual by its former name.",
     )  # fmt: skip
     snapshot_mode: Annotated[String, one_of(*SNAPSHOT_MODES)] = key(
         "snapshot.mode", "initial", importance="high", group=LOG,
@@ -156,6 +176,11 @@ class DebeziumPostgresConfig(TypeKeys, LogKeys, TableKeys, ConnectionKeys, Debez
     """Declares everything a user may say about Debezium's PostgreSQL connector."""
 
     answers = ANSWERS
+
+    @property
+    def moves_slot(self) -> bool:
+        """Return False if the connector must leave the slot where it is."""
+        return self.lsn_flush_mode.lower() != "manual" if self.lsn_flush_mode else self.flush_lsn_source
 
     @property
     def handling(self) -> Handling:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,10 +42,14 @@ class DebeziumPostgresConnector(DebeziumConnector[DebeziumPostgresConfig]):
 
 
 def _open_log(config: DebeziumPostgresConfig, session: LogSession, stored: Stored) -> PostgresLog:
-    from connectors.jdbc.log.postgres.reader import PostgresLog  # of drivers that a worker may lack
+    from connectors.jdbc.debezium.notes import NoteRecords, wanted_prefixes  # of drivers that a worker may lack
+    from connectors.jdbc.log.postgres.reader import PostgresLog
 
     headers = EventHeaders("postgresql", config.prefix, str(uuid.uuid4()), extended=config.extended_headers)
-    return PostgresLog(session, stored, partial(_tables, config), reading_options(config, headers, session))
+    is_wanted = wanted_prefixes(config.message_prefix_include, config.message_prefix_exclude)
+    notes = NoteRecords(f"{config.prefix}.message", config.binary, is_wanted)
+    options = replace(reading_options(config, headers, session), moves_slot=config.moves_slot)
+    return PostgresLog(session, stored, partial(_tables, config), options, notes)
 
 
 def _tables(config: DebeziumPostgresConfig, database: Database, reading: JdbcSourceConfig) -> DebeziumTables:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from connect.api.errors import ConfigProblem
-from connectors.jdbc.debezium.shared.rules import list_problems, name_problems
+from connectors.jdbc.debezium.shared.rules import exclusive_problems, list_problems, name_problems
 from connectors.jdbc.debezium.unused_keys import ANSWERS
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def problems(config: DebeziumPostgresConfig) -> Iterator[ConfigProblem]:
             "publication.autocreate.mode=no_tables is not known here: make the publication, and use disabled.",
         )
     yield from list_problems(config.originals, "schema")
+    yield from exclusive_problems(config.originals, "message.prefix.include.list", "message.prefix.exclude.list")
     yield from ANSWERS.problems(config.originals)
 
 

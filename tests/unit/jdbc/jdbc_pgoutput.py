@@ -57,6 +57,10 @@ class Log:
     def truncate(self, *oids: int) -> None:
         self.add(b"T" + struct.pack(">IB", len(oids), 0) + struct.pack(f">{len(oids)}I", *oids))
 
+    def note(self, prefix: str, content: bytes, *, within: bool = True) -> None:
+        head = b"M" + struct.pack(">BQ", within, self.lsn + 1)
+        self.add(head + prefix.encode() + b"\0" + struct.pack(">I", len(content)) + content)
+
 
 def _tuple(row: Row) -> bytes:
     made = struct.pack(">H", len(row))
@@ -77,7 +81,7 @@ def read_back(messages: Sequence[bytes], state: LogState | None = None) -> list[
     for item in decode(Messages.of(messages), state or LogState()):
         if isinstance(item, Truncation):
             found.append(("T", tuple(r.table for r in item.relations)))
-        else:
+        elif isinstance(item, Changes):
             found += rows_of(item)
     return found
 

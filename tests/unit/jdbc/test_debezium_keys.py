@@ -14,7 +14,7 @@ from connectors.jdbc.debezium.shared.keys import SELECTS
 from connectors.jdbc.debezium.shared.translation import by_own_keys
 from connectors.jdbc.debezium.translation import reader_config
 from connectors.jdbc.debezium.unused_keys import ANSWERS
-from connectors.jdbc.settings.table_choice import TableFilter, TableName
+from connectors.jdbc.settings.table_choice import TableFilter, TableName, topic_of
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "debezium" / "postgres-keys.json"
 """The keys that version 3.7 names when Kafka Connect validates an empty configuration."""
@@ -95,10 +95,16 @@ def test_what_is_refused_is_taken_where_it_asks_for_nothing():
 def test_all_broken_keys_are_told_at_once():
     with pytest.raises(ConfigError) as caught:
         DebeziumPostgresConfig.parse(
-            {**PUBLIC, "topic.prefix": "a b", "slot.name": "Slot", "snapshot.delay.ms": "5", "table.include.list": "("}
+            {
+                **PUBLIC,
+                "topic.prefix": "a b",
+                "slot.name": "Slot",
+                "signal.data.collection": "x",
+                "table.include.list": "(",
+            }
         )
     assert {problem.key for problem in caught.value.problems} == {
-        "topic.prefix", "slot.name", "snapshot.delay.ms", "table.include.list",
+        "topic.prefix", "slot.name", "signal.data.collection", "table.include.list",
     }  # fmt: skip
 
 
@@ -141,3 +147,37 @@ def test_rules_for_columns_and_queries_of_tables_are_keys_with_an_effect():
     assert all(name.startswith(DebeziumPostgresConfig.families) for name in acting)
     assert not [*DebeziumPostgresConfig.unknown_keys(acting)]
     assert [*DebeziumPostgresConfig.unknown_keys(["column.masks"])]
+
+
+@pytest.mark.parametrize(
+    ("settings", "moves"),
+    [
+        ({}, True), ({"flush.lsn.source": "false"}, False), ({"lsn.flush.mode": "MANUAL"}, False),
+        ({"lsn.flush.mode": "connector", "flush.lsn.source": "false"}, True),
+        ({"lsn.flush.mode": "connector_and_driver"}, True),
+    ],
+)  # fmt: skip
+def test_the_slot_stays_where_others_move_it(settings: dict[str, str], moves: bool):
+    assert DebeziumPostgresConfig.parse({**PUBLIC, **settings}).moves_slot is moves
+
+
+def test_prefixes_of_messages_are_wanted_or_not_wanted():
+    with pytest.raises(ConfigError) as caught:
+        DebeziumPostgresConfig.parse({**PUBLIC, "message.prefix.include.list": "a", "message.prefix.exclude.list": "("})
+    assert {problem.key for problem in caught.value.problems} == {
+        "message.prefix.include.list", "message.prefix.exclude.list",
+    }  # fmt: skip
+
+
+def test_parts_of_topics_have_the_delimiter_between_them():
+    given = {**PUBLIC, "topic.delimiter": "_", "provide.transaction.metadata": "true", "heartbeat.interval.ms": "1"}
+    config = DebeziumPostgresConfig.parse(given)
+    reading = reader_config(config)
+    assert topic_of(TableName("inventory", "orders"), reading) == "dbserver1_inventory_orders"
+    assert reading.heartbeat_topic == "__debezium-heartbeat_dbserver1"
+    assert config.own_transaction_topic == "dbserver1_transaction"
+    plain = reader_config(DebeziumPostgresConfig.parse(PUBLIC))
+    assert topic_of(TableName("inventory", "orders"), plain) == "dbserver1.inventory.orders"
+    assert plain.heartbeat_topic == "__debezium-heartbeat.dbserver1"
+    with pytest.raises(ConfigError):
+        DebeziumPostgresConfig.parse({**PUBLIC, "topic.delimiter": "#"})

@@ -11,14 +11,14 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from connect import __version__
 from connect.api.errors import SchemaError
 from connect.api.records import Batch, SourcePosition
 from connectors.jdbc.log.incremental.chunked_reading import ChunkedReading
 from connectors.jdbc.log.postgres.delivered_transactions import DeliveredTransactions
+from connectors.jdbc.log.postgres.notes import NOTES, Notes, TellsNotes, note_places, undelivered
+from connectors.jdbc.log.postgres.origins import Origin, source_members, transaction_ids
 from connectors.jdbc.log.postgres.pgoutput import (
     DELETE,
     INSERT,
@@ -26,7 +26,6 @@ from connectors.jdbc.log.postgres.pgoutput import (
     Changes,
     LogState,
     Messages,
-    Origin,
     Relation,
     Truncation,
     decode,
@@ -85,12 +84,15 @@ class ChangeEvents:
         database: str,
         chosen: Callable[[TableName], bool],
         options: ReadingOptions = PLAIN,
+        *,
+        notes: TellsNotes | None = None,
     ) -> None:
         self._tables = tables
         self._chosen = chosen
         self._placeholder = config.unavailable_placeholder
         self._rules = options.rules(config)
         self._signal_table = options.signal_table
+        self._notes = notes
         self.chunked: ChunkedReading[int] | None = None
         """It hears of changes and signals. It is None if no table is read again."""
         self.delivered = DeliveredTransactions()
@@ -115,7 +117,7 @@ class ChangeEvents:
         parts = [part for item in decode(messages, state) for part in self._parts(item, state, position)]
         if self._transactions is not None:
             parts = self._with_transactions(self._transactions, parts, state, position)
-        behind = _behind(state, position)
+        behind = _behind(state, position, parts)
         ahead = dict(position.ahead)
         for number, part in enumerate(parts, 1):
             ahead[part.table] = part.last
@@ -189,7 +191,12 @@ class ChangeEvents:
         progress = {} if self.chunked is None else self.chunked.progress.offset()
         return SourcePosition(partition_of(self._prefix), {**position.offset(), **progress})
 
-    def _parts(self, item: Changes | Truncation, state: LogState, position: LogPosition) -> Iterator[TableEvents]:
+    def _parts(
+        self, item: Changes | Truncation | Notes, state: LogState, position: LogPosition
+    ) -> Iterator[TableEvents]:
+        if isinstance(item, Notes):
+            yield from self._noted(item, state, position)
+            return
         self.delivered.add(item.origin.xid)
         if isinstance(item, Truncation):
             yield from self._truncated(item, state, position)
@@ -220,6 +227,21 @@ class ChangeEvents:
             told = self._transactions_of(item.origin, state.begins)
             yield TableEvents(table.name.full, made, Coordinate(), None, told, was_told=True)
 
+    def _noted(self, item: Notes, state: LogState, position: LogPosition) -> Iterator[TableEvents]:
+        fresh = undelivered(item, position)
+        told = ~fresh & ~item.stands_alone
+        if self._transactions is not None and told.any():
+            yield self._noted_events(item.take(told), state)._replace(last=Coordinate(), was_told=True)
+        if fresh.any():
+            yield self._noted_events(item.take(fresh), state)
+
+    def _noted_events(self, item: Notes, state: LogState) -> TableEvents:
+        places = None if self._transactions is None else note_places(item)
+        made = None if self._notes is None else self._notes(item, self._constant, places)
+        last = Coordinate(int(item.origin.final_lsn[-1]), int(item.origin.place[-1]))
+        named = self._transactions_of(item.origin.take(~item.stands_alone), state.begins)
+        return TableEvents(NOTES, made, last, None, named)
+
     def _transactions_of(self, origin: Origin, begins: Mapping[int, int]) -> Mapping[int, Transaction]:
         """Return the transactions of changes by number. `begins` has the begins of those that were not open before."""
         if self._transactions is None:
@@ -234,7 +256,7 @@ class ChangeEvents:
     def _provisional(self, origin: Origin) -> envelope.ProvisionalPlaces | None:
         if self._transactions is None:
             return None
-        return envelope.ProvisionalPlaces(_transaction_ids(origin), origin.final_lsn, origin.place)
+        return envelope.ProvisionalPlaces(transaction_ids(origin), origin.final_lsn, origin.place)
 
     def _touched(self, table: LogTable, item: Changes) -> set[Key]:
         """Return the keys of rows whose changes are sent."""
@@ -271,7 +293,7 @@ class ChangeEvents:
         before = table.old_rows(item.buffer, item.before) if len(item.old) else None
         ops = np.full(len(item.kind), envelope.CREATE, np.uint8)
         ops[item.kind == UPDATE], ops[item.kind == DELETE] = envelope.UPDATE, envelope.DELETE
-        source = self._source(item.relation) | _origin_members(item.origin)
+        source = self._source(item.relation) | source_members(item.origin)
         places = self._provisional(item.origin)
         rows = envelope.ChangedRows(ops, item.old, before, item.new, after, source, full, places)
         return envelope.batch(table.events, rows, self._rules)
@@ -293,7 +315,7 @@ class ChangeEvents:
                     table.events.topic,
                 )
                 continue
-            source = self._source(relation) | _origin_members(item.origin)
+            source = self._source(relation) | source_members(item.origin)
             last = Coordinate(int(item.origin.final_lsn[0]), int(item.origin.place[0]))
             made = envelope.truncation(table.events, source, self._rules, self._provisional(item.origin))
             yield TableEvents(table.name.full, made, last, None, self._transactions_of(item.origin, state.begins))
@@ -333,12 +355,17 @@ def _texts(table: LogTable, buffer: Buffer, cells: Sequence[Cells], row: int) ->
     return {plan.name: text_of(found, 0) for plan, found in zip(table.format.columns, values, strict=True)}
 
 
-def _behind(state: LogState, position: LogPosition) -> LogPosition:
+def _behind(state: LogState, position: LogPosition, parts: Sequence[TableEvents]) -> LogPosition:
     reached = Coordinate(state.final_lsn, state.place) if state.is_open and state.place else Coordinate()
     if position.reached.final_lsn >= state.commit_end_lsn:
         # These changes were delivered before the restart.
         reached = max(reached, position.reached)
     ahead = {t: at for t, at in position.ahead.items() if at > reached and at.final_lsn >= state.commit_end_lsn}
+    # Notes are numbered by themselves, so that `reached` says nothing of them.
+    noted = max([part.last for part in parts if part.table == NOTES], default=position.ahead.get(NOTES, Coordinate()))
+    ahead.pop(NOTES, None)
+    if noted.final_lsn >= state.commit_end_lsn > 0:
+        ahead[NOTES] = noted
     fences = ahead_of(position.fences, state.commit_end_lsn)
     told = told_ahead_of(position.told, state.commit_end_lsn)
     return replace(
@@ -360,18 +387,3 @@ def _fresh(origin: Origin, table: str, position: LogPosition) -> Mask:
         (origin.final_lsn == done.final_lsn) & (origin.place > done.place)
     )
     return fresh
-
-
-def _transaction_ids(origin: Origin) -> pa.StringArray:
-    texts = (pa.array(numbers).cast(pa.string()) for numbers in (origin.xid, origin.lsn))
-    return pc.binary_join_element_wise(*texts, ":")
-
-
-def _origin_members(origin: Origin) -> dict[str, object]:
-    lsn = pa.array(origin.lsn).cast(pa.string())
-    last = pa.array(origin.last_commit_lsn).cast(pa.string())
-    return {
-        "ts_ms": origin.commit_us // 1000, "ts_us": origin.commit_us, "ts_ns": origin.commit_us * 1000,
-        "snapshot": "false", "txId": origin.xid, "lsn": origin.lsn,
-        "sequence": pc.binary_join_element_wise('["', last, '","', lsn, '"]', ""),
-    }  # fmt: skip

@@ -7,27 +7,29 @@ Replication Protocol" (XLogData). Integers are big-endian; a log sequence number
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from connect.api.errors import ConnectError
-from connectors.jdbc.log.shared.cells import UNCHANGED, Buffer, Bytes, Cells, Mask, Places
+from connectors.jdbc.log.postgres.notes import NOTE, Notes, notes_of, within_transactions
+from connectors.jdbc.log.postgres.origins import (
+    BEGIN,
+    COMMIT,
+    LSN_AT,
+    XLOG_HEADER,
+    Framing,
+    Origin,
+    TransactionState,
+)
+from connectors.jdbc.log.shared.cells import UNCHANGED, Buffer, Bytes, Cells, Places
 
-XLOG_HEADER = 25
-"""XLogData has this many bytes before its message: the letter w, start, end and clock."""
-_POSTGRES_EPOCH_US = 946_684_800_000_000
-_LSN_AT = 1
 INSERT, UPDATE, DELETE = ord("I"), ord("U"), ord("D")
-_BEGIN, _COMMIT, _RELATION, _TRUNCATE = ord("B"), ord("C"), ord("R"), ord("T")
+_RELATION, _TRUNCATE = ord("R"), ord("T")
 _UNKNOWN = np.ones(256, np.bool_)
-"""An entry is True if the kind of a message is not known.
-
-Y, O and M are also known: types, origins and messages of the application, which change no row.
-"""
-_UNKNOWN[[_BEGIN, _COMMIT, _RELATION, INSERT, UPDATE, DELETE, _TRUNCATE, ord("Y"), ord("O"), ord("M")]] = False
+"""An entry is True if the kind of a message is not known. Y and O are also known: types and origins."""
+_UNKNOWN[[BEGIN, COMMIT, _RELATION, INSERT, UPDATE, DELETE, _TRUNCATE, ord("Y"), ord("O"), NOTE]] = False
 _OLD_KEY, _OLD_ROW, _NEW = ord("K"), ord("O"), ord("N")
 
 
@@ -52,28 +54,6 @@ class Relation:
     table: str
     identity: str
     columns: tuple[RelationColumn, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Holds where changes come from, as arrays that have a value per change.
-
-    `final_lsn` (of the transaction's commit) and `place` (from 1 within the transaction) order all changes of a log.
-    """
-
-    lsn: Places
-    final_lsn: Places
-    place: Places
-    xid: Places
-    commit_us: Places
-    last_commit_lsn: Places
-
-    def take(self, rows: Mask | Places) -> Origin:
-        """Return these changes."""
-        return Origin(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
-
-    def __len__(self) -> int:
-        return len(self.lsn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +82,10 @@ class Truncation:
 
 
 @dataclass(slots=True)
-class LogState:
-    """Holds what earlier messages told: the tables, and the open transaction.
-
-    `commit_end_lsn` ends the last whole transaction; the server, asked to start there, sends nothing before it.
-    `begins` and `ends` tell, by the commit's LSN, where transactions begin and end in the messages that were decoded
-    last.
-    """
+class LogState(TransactionState):
+    """Holds what earlier messages told: the tables, and the last transaction."""
 
     relations: dict[int, Relation] = field(default_factory=dict)
-    commit_end_lsn: int = 0
-    final_lsn: int = 0
-    place: int = 0
-    xid: int = 0
-    commit_us: int = 0
-    is_open: bool = False
-    begins: Mapping[int, int] = field(default_factory=dict)
-    ends: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +120,7 @@ class Messages:
     @property
     def last_lsn(self) -> int:
         """Return the LSN at which the last message begins in the log."""
-        return int(struct.unpack_from(">Q", self.content, int(self.starts[-1]) + _LSN_AT)[0])
+        return int(struct.unpack_from(">Q", self.content, int(self.starts[-1]) + LSN_AT)[0])
 
     def body(self, number: int) -> bytes:
         """Return the content of one message, perhaps with more bytes behind it."""
@@ -161,10 +128,11 @@ class Messages:
         return self.content[int(self.starts[number]) + XLOG_HEADER : end]
 
 
-def decode(messages: Messages, state: LogState) -> Iterator[Changes | Truncation]:
+def decode(messages: Messages, state: LogState) -> Iterator[Changes | Truncation | Notes]:
     """Yield the changes in XLogData messages, by runs in which no table changes its columns; move `state` behind them.
 
-    Within a run, all changes of a table come together. ConnectError: a message of another protocol version, or none.
+    Within a run, all changes of a table come together. The notes of all messages come last. ConnectError: a message of
+    another protocol version, or none.
     """
     try:
         yield from _decoded(messages, state)
@@ -172,12 +140,18 @@ def decode(messages: Messages, state: LogState) -> Iterator[Changes | Truncation
         raise ConnectError(f"The log holds a message that is none of pgoutput's ({type(error).__name__}).") from error
 
 
-def _decoded(messages: Messages, state: LogState) -> Iterator[Changes | Truncation]:
+def _decoded(messages: Messages, state: LogState) -> Iterator[Changes | Truncation | Notes]:
     buffer, starts = Buffer(messages.content), messages.starts
     kinds = buffer.bytes[starts + XLOG_HEADER]
     row = (kinds == INSERT) | (kinds == UPDATE) | (kinds == DELETE)
     truncates = kinds == _TRUNCATE
-    origin = _origins(buffer, starts, kinds, row | truncates, state)
+    changed, is_note = row | truncates, kinds == NOTE
+    framing = Framing.of(buffer, starts, kinds, state)
+    origin, notes = framing.origin(buffer, changed, state.place), None
+    if is_note.any():
+        bodies = map(messages.body, np.flatnonzero(is_note).tolist())
+        notes = notes_of(framing, buffer, is_note, bodies, changes=changed, state=state)
+    framing.move(buffer, state, changed, within_transactions(buffer, starts, kinds))
     steps: list[tuple[int, Relation | None]] = [(i, None) for i in np.flatnonzero(truncates).tolist()]
     # Each change is read by the description before it, as a table may be altered and altered back within these
     # messages.
@@ -190,7 +164,7 @@ def _decoded(messages: Messages, state: LogState) -> Iterator[Changes | Truncati
     unknown = _UNKNOWN[kinds]
     if unknown.any():
         raise ConnectError(f"The log holds a message of kind {chr(int(kinds[unknown][0]))!r}, which is not known here.")
-    changes = np.cumsum(row | truncates)
+    changes = np.cumsum(changed)
     first = 0
     for i, relation in [*sorted(steps, key=lambda step: step[0]), (len(messages), None)]:
         rows = first + np.flatnonzero(row[first:i])
@@ -200,44 +174,8 @@ def _decoded(messages: Messages, state: LogState) -> Iterator[Changes | Truncati
         elif i < len(messages):
             yield _truncation(messages.body(i), origin.take(changes[i : i + 1] - 1), state)
         first = i + 1
-
-
-def _origins(buffer: Buffer, starts: Places, kinds: Bytes, counted: Mask, state: LogState) -> Origin:
-    """Return the origins of every change; an open transaction's come first."""
-    body = starts + XLOG_HEADER + 1
-    begins, commits = np.flatnonzero(kinds == _BEGIN), np.flatnonzero(kinds == _COMMIT)
-    final = _behind(state.final_lsn, buffer.numbers(">i8", body[begins]))
-    commit_us = _behind(state.commit_us, buffer.numbers(">i8", body[begins] + 8) + _POSTGRES_EPOCH_US)
-    xid = _behind(state.xid, buffer.numbers(">u4", body[begins] + 16).astype(np.int64))
-    ends = _behind(state.commit_end_lsn, buffer.numbers(">i8", body[commits] + 9))
-    rows = np.flatnonzero(counted)
-    transaction = np.searchsorted(begins, rows)
-    total = np.cumsum(counted)
-    before = _behind(-state.place, total[begins])
-    origin = Origin(
-        lsn=buffer.numbers(">i8", starts[rows] + _LSN_AT),
-        final_lsn=final[transaction],
-        place=total[rows] - before[transaction],
-        xid=xid[transaction],
-        commit_us=commit_us[transaction],
-        last_commit_lsn=ends[np.searchsorted(commits, rows)],
-    )
-    open_ = {lsn: at for lsn, at in state.begins.items() if state.is_open and lsn == state.final_lsn}
-    state.begins = open_ | dict(
-        zip(final[1:].tolist(), buffer.numbers(">i8", starts[begins] + _LSN_AT).tolist(), strict=True)
-    )
-    committed = buffer.numbers(">i8", body[commits] + 1)
-    state.ends = dict(zip(committed.tolist(), ends[1:].tolist(), strict=True))
-    state.final_lsn, state.commit_us, state.xid = int(final[-1]), int(commit_us[-1]), int(xid[-1])
-    state.commit_end_lsn = int(ends[-1])
-    state.place = int(total[-1] - before[-1]) if len(total) else state.place
-    last_begin, last_commit = (int(found[-1]) if len(found) else -1 for found in (begins, commits))
-    state.is_open = last_begin > last_commit or (last_begin == last_commit and state.is_open)
-    return origin
-
-
-def _behind(first: int, numbers: Any) -> Places:
-    return np.concatenate((np.array([first], np.int64), numbers))
+    if notes is not None:
+        yield notes
 
 
 def _run(run: _Rows, state: LogState) -> Iterator[Changes]:

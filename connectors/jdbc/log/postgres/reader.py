@@ -19,6 +19,7 @@ from connectors.jdbc.log.postgres import publication, slot_setup, timelines
 from connectors.jdbc.log.postgres.changes import ChangeEvents
 from connectors.jdbc.log.postgres.chunks import PostgresChunks
 from connectors.jdbc.log.postgres.first_read import Page, TableEnd, marked
+from connectors.jdbc.log.postgres.notes import TellsNotes
 from connectors.jdbc.log.postgres.pgoutput import LogState
 from connectors.jdbc.log.postgres.segments import order_of
 from connectors.jdbc.log.postgres.snapshot import TableSnapshot
@@ -62,15 +63,16 @@ class PostgresLog:
         stored: Stored,
         tables: Callable[[Database, JdbcSourceConfig], LogTables] = LogTables,
         options: ReadingOptions = PLAIN,
+        notes: TellsNotes | None = None,
     ) -> None:
         """Connect to nothing. ConnectError: mode=log did not write the stored offset.
 
         `stored` returns the offset of a partition. `tables` makes the plans of tables, which decide how rows become
-        records.
+        records. `notes` makes records of applications' notes in the log, or is None if none are made.
         """
         self._session = session
         self._planning = tables
-        self._options = options
+        self._options, self._notes = options, notes
         self._begins = session.config.snapshot_mode == "always"
         self._config = session.config
         self._database = session.database
@@ -111,7 +113,7 @@ class PostgresLog:
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
         self._database.end_transaction()
         tables = self._planning(self._database, config)
-        events = ChangeEvents(tables, config, name, self._session.chooses, self._options)
+        events = ChangeEvents(tables, config, name, self._session.chooses, self._options, notes=self._notes)
         events.chunked = chunked = ChunkedReading(
             PostgresChunks(self._snapshot, tables, events, self._here),
             lambda: self._session.tables,
@@ -126,7 +128,9 @@ class PostgresLog:
             yield from self._tables(tables, events, exported)
         while config.snapshot_mode == "initial_only":
             yield None
-        self._stream.start(config.slot_name, text_of_lsn(self.position.commit_lsn), config.publication_name)
+        asks_notes = self._notes is not None and slot_setup.tells_notes(self._database)
+        begin = text_of_lsn(self.position.commit_lsn)
+        self._stream.start(config.slot_name, begin, config.publication_name, notes=asks_notes)
         try:
             yield from self._log(events, chunked)
         finally:
@@ -308,7 +312,7 @@ class PostgresLog:
         """
         if self.position is None or self.position.snapshot is not None:
             return
-        stored_lsn = self._stored_lsns.get(self.position.timeline, 0)
+        stored_lsn = self._stored_lsns.get(self.position.timeline, 0) if self._options.moves_slot else 0
         self._stream.confirm(stored_lsn, self._config.status_update_interval_ms / 1000)
         now_s = time.monotonic()
         if now_s < self._watch_at_s:

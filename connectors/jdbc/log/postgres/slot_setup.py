@@ -16,7 +16,7 @@ from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName
 
 _log = logging.getLogger(__name__)
-_OLDEST, _LOG_OF_STANDBYS, _SLOTS_OF_STANDBYS = 100_000, 160_000, 170_000
+_OLDEST, _NOTES, _LOG_OF_STANDBYS, _SLOTS_OF_STANDBYS = 100_000, 140_000, 160_000, 170_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,13 @@ def makes_failover_slot(database: Database, config: JdbcSourceConfig) -> bool:
     if why is not None:
         _log.warning(why)
     return config.slot_failover and why is None
+
+
+def tells_notes(database: Database) -> bool:
+    """Tell if the server's log tells the notes of pg_logical_emit_message, as pgoutput does from PostgreSQL 14 on."""
+    version = _version(database)
+    database.end_transaction()
+    return version >= _NOTES
 
 
 def problems(database: Database, config: JdbcSourceConfig, tables: Sequence[TableName]) -> Iterator[ConfigProblem]:

@@ -86,14 +86,15 @@ class ReplicationStream:
             raise RetriableError(self._errors.failed("asking for the history of the log's timeline", error)) from None
         return rows[0][1]
 
-    def start(self, slot: str, lsn_text: str, publication: str) -> None:
-        """Ask for the log from an LSN on."""
+    def start(self, slot: str, lsn_text: str, publication: str, *, notes: bool = False) -> None:
+        """Ask for the log from an LSN on. With `notes` the server tells those of pg_logical_emit_message, too."""
         # The changes from this LSN on come again, so the later places that an earlier connection saw do not count.
         self.server_end = self._seen = self._confirmed = 0
         quoted = publication.replace('"', '""').replace("'", "''")
+        wanted = ", messages 'true'" if notes else ""
         command = (
             f'START_REPLICATION SLOT "{slot}" LOGICAL {lsn_text} '
-            f"(proto_version '1', publication_names '\"{quoted}\"')"
+            f"(proto_version '1', publication_names '\"{quoted}\"'{wanted})"
         )
         doing = f"reading slot {slot}"
         with self._translated(doing):

@@ -198,12 +198,14 @@ def _ranked(order: Indices, *groups: Indices) -> Indices:
 
 
 def _with_places(batch: Batch, of_all: Indices, of_table: Indices) -> Batch:
-    """Return the records with these places in their transactions."""
+    """Return the records with these places in their transactions. A record of none stays so."""
     array, schema = batch.values.arrow(), batch.values.schema
     at = array.type.get_field_index(TRANSACTION)
     told = array.field(at)
     blocks = pa.StructArray.from_arrays(
-        [told.field("id"), pa.array(of_all), pa.array(of_table)], fields=list(told.type)
+        [told.field("id"), pa.array(of_all), pa.array(of_table)],
+        fields=list(told.type),
+        mask=told.is_null() if told.null_count else None,
     )
     columns = [blocks if i == at else array.field(i) for i in range(array.type.num_fields)]
     mask = array.is_null() if array.null_count else None
