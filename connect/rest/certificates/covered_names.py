@@ -40,7 +40,9 @@ def uncovered_names(worker: WorkerConfig) -> Sequence[UncoveredName]:
     if shown is None:
         return []
     key, names = identity_key(worker.originals), _names(shown)
-    return [UncoveredName(listener, key, host, names) for listener, host in reached if not _covers(server, shown, host)]
+    common = worker.rest_advertised_certificate_name
+    looked_for = [(listener, common or host) for listener, host in reached]
+    return [UncoveredName(at, key, name, names) for at, name in looked_for if not _covers(server, shown, name)]
 
 
 def _reached(worker: WorkerConfig) -> list[tuple[str, str]]:

@@ -62,6 +62,7 @@ class Peers:
                 middlewares=(sign,),
                 timeout=ClientTimeout(total=TIMEOUT_S),
                 allow_redirects=False,
+                server_hostname=self._context.worker.rest_advertised_certificate_name,
             ) as response:
                 if response.status != 200:
                     return f"it answers HTTP {response.status}"

@@ -94,6 +94,7 @@ async def _by_leader(request: web.Request, leader_url: str) -> web.Response:
             skip_auto_headers=(hdrs.CONTENT_TYPE,),
             timeout=timeout,
             allow_redirects=False,
+            server_hostname=context_of(request).worker.rest_advertised_certificate_name,
         ) as response:
             said = await response.read()
             request[BY_LEADER] = True

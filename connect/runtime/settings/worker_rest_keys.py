@@ -104,6 +104,13 @@ class RestKeys(AccessKeys):
     rest_advertised_listener: Annotated[String, one_of("http", "https", ignore_case=True)] = key(
         "rest.advertised.listener", None, doc="Protocol by which other workers reach this one.", importance="low"
     )
+    rest_advertised_certificate_name: String = key(
+        "rest.advertised.certificate.name",
+        None,
+        doc="Name that the certificates of all workers are for, as that of a Service of Kubernetes; workers look for "
+        "it there in place of the host by which they reach each other. Default: that host.",
+        importance="low",
+    )
     rest_request_timeout_ms: Annotated[Long, at_least(1)] = key(
         "rest.request.timeout.ms", 90_000, doc="Longest time a REST request may take.", importance="low"
     )

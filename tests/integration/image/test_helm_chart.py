@@ -187,7 +187,9 @@ def test_a_worker_and_the_command_take_the_files(helm, tmp_path):
 
 
 def test_workers_with_tls_are_asked_by_https(helm, tmp_path):
-    values = MORE | {"worker": {"listeners": "https://0.0.0.0:8443"}, "apply": {"caSecret": "authority"}}
+    monitor = {"enabled": True, "caSecret": "authority"}
+    values = MORE | {"worker": {"listeners": "https://0.0.0.0:8443"}, "apply": {"caSecret": "authority"},
+                     "serviceMonitor": monitor}  # fmt: skip
     found = objects(rendered(helm, tmp_path, values))
     name = "shop-connect-for-kafka"
     (worker,) = found["Deployment", name]["spec"]["template"]["spec"]["containers"]
@@ -195,7 +197,12 @@ def test_workers_with_tls_are_asked_by_https(helm, tmp_path):
     assert {(probe["scheme"], probe["port"]) for probe in probes} == {("HTTPS", "rest")}
     assert worker["ports"] == [{"name": "rest", "containerPort": 8443}]
     assert found["NetworkPolicy", name]["spec"]["ingress"][0]["ports"] == [{"port": 8443}]
-    assert found["ServiceMonitor", name]["spec"]["endpoints"][0]["scheme"] == "https"
+    (endpoint,) = found["ServiceMonitor", name]["spec"]["endpoints"]
+    assert endpoint["scheme"] == "https"
+    # Prometheus and other workers reach a pod by its address, and the certificate is for the Service.
+    assert endpoint["tlsConfig"] == {"serverName": name, "ca": {"secret": {"name": "authority", "key": "ca.crt"}}}
+    file = found["ConfigMap", f"{name}-worker"]["data"]["worker.properties"]
+    assert f"rest.advertised.certificate.name={name}\n" in file
     (apply,) = found["Deployment", f"{name}-apply"]["spec"]["template"]["spec"]["containers"]
     given = {one["name"]: one["value"] for one in apply["env"]}
     assert given["CONNECT_URL"] == f"https://{name}:8083"

@@ -42,6 +42,7 @@ def test_a_certificate_for_another_host_is_found_with_its_names(tmp_path: Path) 
         (["127.0.0.1"], {}),
         (["*.example.com"], {"rest_advertised_host_name": "worker-1.example.com"}),
         (["elsewhere.example"], {"rest_advertised_host_name": "elsewhere.example"}),
+        (["elsewhere.example"], {"rest_advertised_certificate_name": "elsewhere.example"}),
         (["elsewhere.example"], {"listeners": "http://127.0.0.1:8083"}),
         (["elsewhere.example"], {"listeners": "http://127.0.0.1:8083,https://0.0.0.0:8443"}),
         (["elsewhere.example"], {"listeners_https_ssl_endpoint_identification_algorithm": ""}),
@@ -49,7 +50,8 @@ def test_a_certificate_for_another_host_is_found_with_its_names(tmp_path: Path) 
                          "listeners_https_ssl_enabled_protocols": "TLSv1.2"}),
         (["elsewhere.example"], {"listeners_https_ssl_keystore_location": "/nowhere.pem"}),
     ],
-    ids=["fits", "below", "advertised", "http", "people's", "names do not count", "clients show theirs", "broken"],
+    ids=["fits", "below", "advertised", "by one name", "http", "people's", "names do not count", "clients show theirs",
+         "broken"],
 )  # fmt: skip
 def test_what_fits_or_is_told_elsewhere_is_no_finding(tmp_path: Path, names: list[str], keys: dict[str, str]) -> None:
     assert _found(tmp_path, names, **keys) == []
@@ -59,12 +61,13 @@ def test_what_fits_or_is_told_elsewhere_is_no_finding(tmp_path: Path, names: lis
     "keys",
     [
         {"rest_advertised_host_name": "a.b.example.com"},
+        {"rest_advertised_host_name": "a.other.example", "rest_advertised_certificate_name": "shop-connect"},
         {"rest_advertised_host_name": "worker.example.com", "rest_advertised_listener": "https",
          "listeners": "http://127.0.0.1:8083,https://0.0.0.0:8443"},
         {"listeners_https_ssl_client_auth": "required", "listeners_https_ssl_enabled_protocols": "TLSv1.2"},
         {"listeners": "https://0.0.0.0:8443"},
     ],
-    ids=["two below", "advertised", "clients show theirs", "all addresses"],
+    ids=["two below", "by one name", "advertised", "clients show theirs", "all addresses"],
 )  # fmt: skip
 def test_each_way_to_be_reached_is_judged(tmp_path: Path, keys: dict[str, str]) -> None:
     [found] = _found(tmp_path, ["*.other.example"], **keys)

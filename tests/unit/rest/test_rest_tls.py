@@ -23,11 +23,11 @@ HTTPS = {"listeners": "https://127.0.0.1:0"}
 
 
 class Certificates:
-    """An authority, and a certificate of it for 127.0.0.1."""
+    """An authority, and a certificate of it for `names`, or else for 127.0.0.1."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *names: str) -> None:
         authority = trustme.CA()
-        issued = authority.issue_cert("127.0.0.1", "localhost")
+        issued = authority.issue_cert(*(names or ("127.0.0.1", "localhost")))
         self.ca, self.store = folder / "ca.pem", folder / "store.pem"
         authority.cert_pem.write_to_path(str(self.ca))
         issued.private_key_and_cert_chain_pem.write_to_path(str(self.store))
@@ -88,6 +88,21 @@ def test_workers_call_each_other_by_https(serve: ServerMaker, certificates: Cert
     created = follower("PUT", "/connectors/a/config", CONFIG, **shown)
     assert (created.status_code, created.headers["Location"]) == (201, f"{follower.url}/connectors/a")
     assert leader("GET", "/connectors", **shown).json() == ["a"]
+
+
+@pytest.mark.parametrize(("name", "status"), [("shop-connect", 201), ("other", 500), ("", 500)])
+def test_workers_behind_one_name_show_a_certificate_for_it(
+    serve: ServerMaker, tmp_path: Path, name: str, status: int
+) -> None:
+    """Pods of Kubernetes reach each other by addresses that no certificate has; theirs is for their Service."""
+    own = Certificates(tmp_path, "shop-connect")
+    keys = HTTPS | own.files() | {"rest.advertised.certificate.name": name}
+    cluster = Cluster()
+    cluster.leader_url = serve(MemoryOperations(cluster), worker=keys).url
+    follower = serve(MemoryOperations(cluster, leads=False), worker=keys)
+    answer = follower("PUT", "/connectors/a/config", CONFIG, verify=False)
+    assert answer.status_code == status
+    assert status == 201 or "certificate verify failed" in answer.json()["message"]
 
 
 @pytest.mark.parametrize("is_trusted_by_the_system", [False, True])
