@@ -1,8 +1,11 @@
-"""Keeps names for clusters in a file of the user, and chooses the cluster of a command. No I/O but that file."""
+"""Keeps names for clusters in a file of the user, and chooses the cluster of a command. No I/O but that file, and one
+with a token.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,8 +21,10 @@ URL_VARIABLE: Final = "CONNECT_URL"
 USER_VARIABLE: Final = "CONNECT_USER"
 PASSWORD_VARIABLE: Final = "CONNECT_PASSWORD"  # noqa: S105 - the name of a variable
 TOKEN_VARIABLE: Final = "CONNECT_TOKEN"  # noqa: S105 - the name of a variable
+TOKEN_FILE_VARIABLE: Final = "CONNECT_TOKEN_FILE"  # noqa: S105 - the name of a variable
 FILE_VARIABLE: Final = "CONNECT_CONTEXTS"
 DEFAULT_URL: Final = "http://localhost:8083"
+_TOKEN: Final = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +99,34 @@ def chosen_context(url: str | None, context: str | None, contexts: Contexts, env
 
 
 def chosen(url: str | None, context: str | None, contexts: Contexts, environ: Mapping[str, str]) -> Access:
-    """Return the cluster to use: by --url, --context, CONNECT_URL, the context in use, or else the local worker."""
+    """Return the cluster to use: by --url, --context, CONNECT_URL, the context in use, or else the local worker.
+
+    ConfigError: there is no such context, or the file of CONNECT_TOKEN_FILE has no token.
+    """
     name = chosen_context(url, context, contexts, environ)
     if name:
         return contexts.access(name, environ)
     address = url or environ.get(URL_VARIABLE)
     user, password = environ.get(USER_VARIABLE, ""), environ.get(PASSWORD_VARIABLE, "")
-    return Access(address or DEFAULT_URL, user, password, token=environ.get(TOKEN_VARIABLE, ""))
+    token = environ.get(TOKEN_VARIABLE, "") or _token_in(environ.get(TOKEN_FILE_VARIABLE, ""))
+    return Access(address or DEFAULT_URL, user, password, token=token)
+
+
+def _token_in(path: str) -> str:
+    """Return the token in a file; it is empty if no file is named. ConfigError: the file has none."""
+    if not path:
+        return ""
+    fix = f"Write the token alone into it, or name another file in {TOKEN_FILE_VARIABLE}."
+    try:
+        token = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise ConfigError(
+            f"The token of {TOKEN_FILE_VARIABLE} cannot be read from {path}: {reason}.",
+            key=TOKEN_FILE_VARIABLE,
+            fix=fix,
+        ) from None
+    if not _TOKEN.fullmatch(token):
+        what = "more than a token" if token else "no token"
+        raise ConfigError(f"The file {path} of {TOKEN_FILE_VARIABLE} has {what}.", key=TOKEN_FILE_VARIABLE, fix=fix)
+    return token

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
@@ -56,24 +56,43 @@ def check_address(url: str) -> None:
         raise ConnectError(f"{url!r} is no address of a worker.", fix="Write it as http://host:8083.")
 
 
+class _Login:
+    """Tells who asks. It may change while a command goes on."""
+
+    def __init__(self, access: Access, access_now: Callable[[], Access] | None) -> None:
+        self._access = access
+        self._access_now = access_now
+
+    def header(self) -> dict[str, str]:
+        """Return the header that says who asks now. ConnectError: the login cannot be renewed."""
+        if self._access_now is not None:
+            now = self._access_now()
+            if now.url == self._access.url:  # else the login is for another address
+                self._access = now
+        if self._access.token:
+            return {"Authorization": f"Bearer {self._access.token}"}
+        if not self._access.user:
+            return {}
+        login = base64.b64encode(f"{self._access.user}:{self._access.password}".encode()).decode()
+        return {"Authorization": f"Basic {login}"}
+
+
 class ConnectClient:
     """Speaks to one cluster, through any of its workers."""
 
-    def __init__(self, access: Access, timeout_s: float = TIMEOUT_S) -> None:
-        """Take the address of a worker.
+    def __init__(
+        self, access: Access, timeout_s: float = TIMEOUT_S, *, access_now: Callable[[], Access] | None = None
+    ) -> None:
+        """Take the address of a worker. `access_now` is asked before each request for the login that there is then.
 
         ConnectError: it is no http or https URL, or the file of authorities or of the certificate cannot be read.
         """
         check_address(access.url)
+        self._login = _Login(access, access_now)
         self.url = access.url.rstrip("/")
         self._timeout_s = timeout_s
         # Histories and the audit log show the program by which somebody changed something.
         self._headers = {"Content-Type": "application/json", "User-Agent": f"connect/{__version__}"}
-        if access.token:
-            self._headers["Authorization"] = f"Bearer {access.token}"
-        elif access.user:
-            login = base64.b64encode(f"{access.user}:{access.password}".encode()).decode()
-            self._headers["Authorization"] = f"Basic {login}"
         self._tls: ssl.SSLContext | None = None
         if urlsplit(access.url).scheme == "https":
             try:
@@ -184,8 +203,8 @@ class ConnectClient:
         url = f"{asked.scheme}://{worker}" if worker else self.url
         host, _, port = worker.rpartition(":")
         knows = not worker or (host.strip("[]") == asked.hostname and port.isdecimal())
-        own = {name: value for name, value in self._headers.items() if knows or name != "Authorization"}
-        return self._answer("GET", f"{url}/metrics", headers={**own, "Accept": "text/plain"}).decode(errors="replace")
+        headers = {**self._headers, **(self._login.header() if knows else {}), "Accept": "text/plain"}
+        return self._answer("GET", f"{url}/metrics", headers=headers).decode(errors="replace")
 
     def call(self, method: str, path: str, body: Json = None) -> Json:
         """Send one request and return its answer.
@@ -224,7 +243,7 @@ class ConnectClient:
                 answer = client.ask(
                     method,
                     url,
-                    headers=headers or {**self._headers, "Accept": "application/json"},
+                    headers=headers or {**self._headers, **self._login.header(), "Accept": "application/json"},
                     body=data,
                     redirects=_REDIRECTS if method == "GET" else 0,
                 )

@@ -14,7 +14,7 @@ import click
 from connect.cli.shared.terminal import echo
 
 if TYPE_CHECKING:
-    from connect.client.rest import ConnectClient
+    from connect.client.rest import Access, ConnectClient
 
 CLUSTER_OPTIONS = (
     click.option("--url", help="A worker of the cluster; else CONNECT_URL, the context in use, http://localhost:8083."),
@@ -60,13 +60,19 @@ def _fix(error: Any, text: str) -> str:
 
 
 def client_of(url: str | None, context: str | None) -> ConnectClient:
-    """Return the client of the cluster that CLUSTER_OPTIONS name. ConnectError: there is no such context."""
-    from connect.client.contexts import chosen, chosen_context, contexts_file, read_contexts
+    """Return the client of the cluster that CLUSTER_OPTIONS name. ConnectError: there is no such context.
+
+    A command that goes on for long has the login that there is now: a token is renewed when it is about to expire.
+    """
+    from connect.client.contexts import Contexts, chosen, chosen_context, contexts_file, read_contexts
     from connect.client.kept_logins import renewed_contexts
     from connect.client.rest import ConnectClient
 
     file = contexts_file()
-    contexts = read_contexts(file)
-    if name := chosen_context(url, context, contexts, os.environ):
-        contexts = renewed_contexts(file, name)
-    return ConnectClient(chosen(url, context, contexts, os.environ))
+    name = chosen_context(url, context, read_contexts(file), os.environ)
+
+    def access_now() -> Access:
+        contexts = renewed_contexts(file, name) if name else Contexts(None, {})
+        return chosen(url, name, contexts, os.environ)
+
+    return ConnectClient(access_now(), access_now=access_now)

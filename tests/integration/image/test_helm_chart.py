@@ -210,6 +210,31 @@ def test_workers_with_tls_are_asked_by_https(helm, tmp_path):
     assert str(Path(given["SSL_CERT_FILE"]).parent) in mounts
 
 
+def test_whoever_asks_the_workers_may_log_in(helm, tmp_path):
+    """A token ends, so the pod has it as a file, into which Kubernetes writes a Secret's new one."""
+    name = "shop-connect-for-kafka"
+    values = MORE | {"serviceMonitor": {"enabled": True, "tokenSecret": "viewer"}}
+    found = objects(rendered(helm, tmp_path, values))
+    pod = found["Deployment", f"{name}-apply"]["spec"]["template"]["spec"]
+    (apply,) = pod["containers"]
+    file = next(Path(one["value"]) for one in apply["env"] if one["name"] == "CONNECT_TOKEN_FILE")
+    assert {"name": "login", "mountPath": str(file.parent), "readOnly": True} in apply["volumeMounts"]
+    assert {"name": "login", "secret": {"secretName": "editor"}} in pod["volumes"]
+    (endpoint,) = found["ServiceMonitor", name]["spec"]["endpoints"]
+    assert endpoint["authorization"] == {"credentials": {"name": "viewer", "key": file.name}}
+
+    values = MORE | {"apply": {"loginSecret": "ada"}, "serviceMonitor": {"enabled": True, "loginSecret": "bob"}}
+    found = objects(rendered(helm, tmp_path, values))
+    (apply,) = found["Deployment", f"{name}-apply"]["spec"]["template"]["spec"]["containers"]
+    assert {one["name"]: one["valueFrom"]["secretKeyRef"] for one in apply["env"] if "valueFrom" in one} == {
+        "CONNECT_USER": {"name": "ada", "key": "username"}, "CONNECT_PASSWORD": {"name": "ada", "key": "password"},
+    }  # fmt: skip
+    (endpoint,) = found["ServiceMonitor", name]["spec"]["endpoints"]
+    assert endpoint["basicAuth"] == {
+        "username": {"name": "bob", "key": "username"}, "password": {"name": "bob", "key": "password"},
+    }  # fmt: skip
+
+
 def test_a_workers_file_holds_values_as_they_are_given(helm, tmp_path):
     odd = {
         "a.lead": "  two spaces",
