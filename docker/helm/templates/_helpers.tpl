@@ -84,18 +84,22 @@ capabilities:
 
 {{- /* A pod without the Secret that its files name would start again and again: say it before anything is installed. */}}
 {{- define "connect.checkSecret" -}}
-{{- if not .Values.secret.name }}
 {{- $places := dict "worker" .Values.worker "connectors" .Values.connectors "cassandraAgent.config" .Values.cassandraAgent.config }}
 {{- range $place, $value := $places }}
-{{- $named := regexFind "[$][{](file:/etc/connect/secret/|env:)[^}]*[}]" ($value | toJson) }}
-{{- if $named }}
-{{- fail (printf "%s names %s, and secret.name is empty: make a Secret (kubectl create secret generic NAME --from-file=FILE) and set secret.name=NAME, with secret.asEnvironment=true for ${env:}." $place $named) }}
+{{- $text := $value | toJson }}
+{{- $own := dict "HOSTNAME" "" }}
+{{- if ne $place "cassandraAgent.config" }}{{ $own = merge $own (dict "POD_IP" "") ($.Values.env | default dict) }}{{ end }}
+{{- $variables := list }}
+{{- range regexFindAll "[$][{]env:[^}]*[}]" $text -1 }}
+{{- if not (hasKey $own (. | trimPrefix "${env:" | trimSuffix "}")) }}{{ $variables = append $variables . }}{{ end }}
 {{- end }}
+{{- $files := regexFindAll "[$][{](file|directory):/etc/connect/secret[^}]*[}]|/etc/connect/secret/[^\\\\\", ]+" $text -1 }}
+{{- if not $.Values.secret.name }}
+{{- range concat $files $variables }}
+{{- fail (printf "%s names %s, and secret.name is empty: make a Secret (kubectl create secret generic NAME --from-file=FILE) and set secret.name=NAME, with secret.asEnvironment=true for ${env:}." $place .) }}
 {{- end }}
-{{- else if not .Values.secret.asEnvironment }}
-{{- $named := regexFind "[$][{]env:[^}]*[}]" (list .Values.worker .Values.connectors .Values.cassandraAgent.config | toJson) }}
-{{- if $named }}
-{{- fail (printf "%s is named, and the Secret %s gives no variables: set secret.asEnvironment=true." $named .Values.secret.name) }}
+{{- else if and $variables (not $.Values.secret.asEnvironment) }}
+{{- fail (printf "%s is named, and the Secret %s gives no variables: set secret.asEnvironment=true." (first $variables) $.Values.secret.name) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -253,6 +253,14 @@ def test_a_workers_file_holds_values_as_they_are_given(helm, tmp_path):
     assert {"name": "HTTPS_PROXY", "value": "http://proxy:3128"} in worker["env"]
 
 
+@pytest.mark.parametrize("secret", [{}, {"name": "database"}])
+def test_variables_that_the_pods_have_need_no_secret(helm, tmp_path, secret):
+    keys = {"client.id": "${env:HOSTNAME}", "producer.client.rack": "${env:ZONE}"}
+    found = objects(rendered(helm, tmp_path, {"worker": keys, "env": {"ZONE": "b"}, "secret": secret}))
+    file = found["ConfigMap", "shop-connect-for-kafka-worker"]["data"]["worker.properties"]
+    assert "producer.client.rack=${env:ZONE}\n" in file
+
+
 @pytest.mark.parametrize("release", ["shop.eu", "7", "a" * 53, "true", "0x1f", "1e5"])
 def test_names_are_those_that_kubernetes_takes(helm, tmp_path, release):
     """A Service's name is a label of letters, digits and dashes that begins with a letter; no name is a number."""
@@ -295,6 +303,14 @@ def test_pods_have_no_rights_and_write_nothing(helm, tmp_path):
                 "cassandraAgent": {"config": {"password": "${env:P}"}},
             },
             "${env:P} is named, and the Secret database gives no variables: set secret.asEnvironment=true",
+        ),
+        (
+            {"bootstrapServers": "kafka:9092", "worker": {"rest.basic.auth.file": "/etc/connect/secret/users"}},
+            "worker names /etc/connect/secret/users, and secret.name is empty",
+        ),
+        (
+            {"bootstrapServers": "kafka:9092", "env": {"P": "x"}, "cassandraAgent": {"config": {"p": "${env:P}"}}},
+            "cassandraAgent.config names ${env:P}, and secret.name is empty",
         ),
         ({"bootstrapServers": "kafka:9092", "connectors": {"a": {"tasks.max": 1}}}, "connector.class"),
         (
