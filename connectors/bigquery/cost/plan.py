@@ -16,8 +16,6 @@ _GIB: Final = 2**30
 _TIB: Final = 2**40
 CHEAP_USD: Final = 1.0
 """If merges cost less a day, no cheaper mode is looked for."""
-_LOAD_S: Final = 900
-"""dedup.mode=compact is priced with a load job each so many seconds."""
 _LONGER_S: Final = (600, 3600)
 """Merges are also priced with these intervals, in seconds, beside the one that is set."""
 _LATEST: Final = "one row per key, the latest"
@@ -46,7 +44,8 @@ class Traffic:
     """Tells how many rows come in a day, and how they are merged.
 
     `key_bytes` are the bytes of a row's key, and `named_bytes` those of its key and order. `window_days` is the length
-    of dedup.window, or one day if none is set.
+    of dedup.window, or one day if none is set. With dedup.mode=compact a load job comes each `load_s` seconds, and the
+    log is merged after `compact_s` seconds, or when its rows are `compact_percent` percent of the table's.
     """
 
     rows_per_day: int
@@ -56,6 +55,9 @@ class Traffic:
     key_bytes: int = 8
     named_bytes: int = 40
     window_days: float = 1.0
+    load_s: float = 900.0
+    compact_s: float = DAY_S
+    compact_percent: int = 25
 
 
 def plan(size: TableSize, traffic: Traffic, prices: Prices) -> Sequence[ModeCost]:
@@ -76,7 +78,7 @@ def plan(size: TableSize, traffic: Traffic, prices: Prices) -> Sequence[ModeCost
 
 def as_set(costs: Sequence[ModeCost], mode: str, *, keeps_first: bool, has_window: bool) -> Sequence[ModeCost]:
     """Return the costs, and mark as set the cost of `mode` with these settings."""
-    reach = "keep=first" if keeps_first else "window" if has_window else "every" if mode == "merge" else "once"
+    reach = "keep=first" if keeps_first else "window" if has_window else "every" if mode == "merge" else ""
     names = [cost.mode for cost in costs if cost.mode.startswith(f"{mode}, {reach}")]
     # A table without partitions has no cost with a window, so the mode's first cost is taken.
     name = next(iter(names or [cost.mode for cost in costs if cost.mode.startswith(f"{mode}, ")]), "")
@@ -87,6 +89,17 @@ def merges_a_day(traffic: Traffic, interval_s: float) -> int:
     """Return the most merges of a day: one per interval, more if batches fill up sooner, and none without rows."""
     by_time = DAY_S / max(1.0, interval_s)
     return min(traffic.rows_per_day, math.ceil(max(by_time, traffic.rows_per_day / traffic.batch_rows)))
+
+
+def compactions_a_day(size: TableSize, traffic: Traffic) -> float:
+    """Return how often a log is merged in a day: as its age or its part of the table's rows asks for, what is sooner.
+
+    It is merged once for each load job at most, and the part of an empty table is not known.
+    """
+    loads = min(traffic.rows_per_day, DAY_S / max(1.0, traffic.load_s))
+    by_age = DAY_S / max(1.0, traffic.compact_s)
+    by_share = traffic.rows_per_day * 100 / (size.rows * traffic.compact_percent) if size.rows else 0.0
+    return min(loads, max(by_age, by_share))
 
 
 def _merges(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
@@ -105,22 +118,22 @@ def _within_window(size: TableSize, traffic: Traffic) -> Searched:
 
 
 def _compacted(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
-    """Yield the cost of one MERGE a day, which merges the log of the day and deletes it. Load jobs are free."""
-    parts = {"compact, once a day": Searched(size.rows, size.total_bytes, traffic.named_bytes)}
+    """Yield the cost of the MERGEs of a day, each of which merges a log and deletes it. Load jobs are free."""
+    times = compactions_a_day(size, traffic)
+    parts = {f"compact, {_times(times)}": Searched(size.rows, size.total_bytes, traffic.named_bytes)}
     if size.partitions:
         parts[f"compact, window of {traffic.window_days:g}d"] = _within_window(size, traffic)
     log = traffic.rows_per_day * traffic.row_bytes
     for name, searched in parts.items():
-        read = merge_bytes(searched, log, changes_rows=True) + log if log else 0
+        at_once = merge_bytes(searched, math.ceil(log / times), changes_rows=True) if log else 0
+        read = math.ceil(times * at_once) + log
         usd = read / _TIB * prices.query_tib
         why = f"{_LATEST}, in a view at once; each query of the view reads key and order of all"
         if prices.slots:
             usd = prices.slots * prices.slot_hour * 24
             why = f"{why}; the reservation's price, whatever is read"
-        freshness = f"{_duration(_LOAD_S)} + seconds"
-        yield ModeCost(
-            name, read, usd, freshness, fits=False, is_lower_bound=True, why=why, bytes_at_once=max(0, read - log)
-        )
+        freshness = f"{_duration(traffic.load_s)} + seconds"
+        yield ModeCost(name, read, usd, freshness, fits=False, is_lower_bound=True, why=why, bytes_at_once=at_once)
 
 
 def _windowed(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
@@ -171,6 +184,12 @@ def _others(traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
     yield ModeCost("none, insertAll", inserted, by_insert, "seconds", fits=False, why="every record is a row")
     yield ModeCost("none, Storage Write API", sent, by_stream, "seconds", fits=False, why="every record is a row")
     yield ModeCost("none, load jobs", 0, 0.0, "the interval", fits=False, why="every record is a row; loads are free")
+
+
+def _times(a_day: float) -> str:
+    if not a_day or round(a_day, 1) == 1:
+        return "once a day"
+    return f"{a_day:.3g} times a day" if a_day > 1 else f"every {1 / a_day:.2g} days"
 
 
 def _duration(seconds: float) -> str:

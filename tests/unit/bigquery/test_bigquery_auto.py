@@ -34,7 +34,9 @@ from connectors.bigquery.write import table_modes
 
 pytestmark = pytest.mark.timeout(600)
 LABEL = "kafka-connect-dedup-mode"
-AUTO = {"dedup.mode": "auto"}
+AUTO = {"dedup.mode": "auto", "dedup.compact.percent": "1000000"}
+"""Tables have a few rows here, so that a log would have its part of theirs with each row."""
+DAILY = {**AUTO, "dedup.compact.interval.ms": "86400000"}
 
 
 @pytest.fixture
@@ -135,7 +137,7 @@ def test_a_log_without_a_choice_is_compacted_on(service):
 def test_a_table_of_somebody_else_is_chosen_for_by_what_it_costs(service, monkeypatch):
     Life(service, **{"dedup.mode": "merge"}).load(runs_of(5)[0])
     service.drop("_orders_merges")  # nothing of the sink is beside it
-    one = Life(service, **AUTO)
+    one = Life(service, **DAILY)
     choice = choice_for(one.config, one.warehouse, Prices(), "orders", 0.0)
     assert choice.mode == "merge"
     assert "a day of merges costs about" in choice.why
@@ -147,7 +149,7 @@ def test_a_table_of_somebody_else_is_chosen_for_by_what_it_costs(service, monkey
 def test_no_mode_is_chosen_by_a_look_that_failed(service, monkeypatch):
     Life(service, **{"dedup.mode": "merge"}).load(runs_of(5)[0])
     service.drop("_orders_merges")  # nothing of the sink is beside it
-    one, look, asked = Life(service, **AUTO), Warehouse.table, Counter[str]()
+    one, look, asked = Life(service, **DAILY), Warehouse.table, Counter[str]()
 
     def fail_later(warehouse: Warehouse, name: str) -> Any:
         asked[name] += 1

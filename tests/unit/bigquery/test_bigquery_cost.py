@@ -16,7 +16,7 @@ from connect.api.errors import ConfigError, ConnectError
 from connect.api.optional.costs import CostQuestion
 from connectors.bigquery.cost.asking import table_costs
 from connectors.bigquery.cost.billing import LEAST_BYTES, Searched, insert_all_bytes, merge_bytes
-from connectors.bigquery.cost.plan import TableSize, Traffic, merges_a_day, plan
+from connectors.bigquery.cost.plan import TableSize, Traffic, compactions_a_day, merges_a_day, plan
 from connectors.bigquery.cost.prices import Prices, list_prices_in, prices_in, prices_of
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse.table_facts import TableFacts
@@ -85,6 +85,36 @@ def test_a_log_brings_random_keys_in_five_terabytes_to_less_than_60_usd_and_a_wi
     assert found["compact, once a day"].fits
     fifty_days = replace(LARGE, partitions=50)
     assert costs(fifty_days, RANDOM_KEYS)["compact, window of 1d"].usd_per_day < 10
+
+
+def test_compactions_that_are_set_more_often_are_priced_as_often():
+    hourly = costs(LARGE, replace(RANDOM_KEYS, compact_s=3600.0))
+    # 24 MERGEs of 5 TiB and 40 of 1,024 bytes of each row; 95 GiB of log are read twice, whatever is set.
+    assert "compact, once a day" not in hourly
+    found = hourly["compact, 24 times a day"]
+    assert found.bytes_per_day == pytest.approx(24 * 5 * TIB * (1 + 40 / 1024) + 2 * 102_400_000_000, rel=0.001)
+    assert found.usd_per_day == pytest.approx(780, rel=0.01)
+    weekly = costs(LARGE, replace(RANDOM_KEYS, compact_s=7 * 86_400.0))["compact, every 7 days"]
+    assert weekly.usd_per_day == pytest.approx(780 / 24 / 7, rel=0.3)
+
+
+def test_a_log_that_soon_has_its_part_of_the_table_is_merged_as_soon():
+    size, daily = TableSize(100_000_000, 100 * GIB), replace(RANDOM_KEYS, rows_per_day=200_000_000)
+    assert compactions_a_day(size, daily) == 8.0  # 25,000,000 rows come every three hours
+    assert compactions_a_day(size, replace(daily, compact_percent=100)) == 2.0
+    found = costs(size, daily)["compact, 8 times a day"]
+    log = 200_000_000 * 1024
+    assert found.bytes_per_day == pytest.approx(8 * (100 * GIB + 4 * 10**9) + 2 * log, rel=0.001)
+    assert found.bytes_at_once == pytest.approx(100 * GIB + 4 * 10**9 + log / 8, rel=0.001)
+
+
+def test_a_log_is_merged_once_for_each_load_at_most():
+    small = TableSize(1000, 100_000)
+    assert compactions_a_day(small, RANDOM_KEYS) == 96
+    assert compactions_a_day(small, replace(RANDOM_KEYS, load_s=3600.0, compact_s=1.0)) == 24
+    assert compactions_a_day(small, replace(RANDOM_KEYS, rows_per_day=3)) == 1
+    assert compactions_a_day(TableSize(0, 0), RANDOM_KEYS) == 1
+    assert compactions_a_day(small, replace(RANDOM_KEYS, rows_per_day=0)) == 0
 
 
 def test_a_small_table_is_merged_as_it_is_set():

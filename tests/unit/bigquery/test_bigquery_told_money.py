@@ -100,7 +100,10 @@ def test_the_money_told_for_a_day_is_near_what_its_statements_are_billed_for(ser
         day = Life(service, **settings)
         service.billed.clear()
         day.load(*batches(ROWS, BATCHES))
-    traffic = Traffic(BATCHES * BATCH_ROWS, row_bytes, interval_s=86_400 / BATCHES, batch_rows=10**6)
+    # The log is compacted once in the day that is tried, whatever part of the table's rows it has.
+    traffic = Traffic(
+        BATCHES * BATCH_ROWS, row_bytes, interval_s=86_400 / BATCHES, batch_rows=10**6, compact_percent=10_000
+    )
     mode = settings["dedup.mode"]
     costs = as_set(plan(size, traffic, Prices()), mode, keeps_first=keeps_first, has_window=False)
     (told,) = (cost for cost in costs if cost.is_set)
