@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Transform(Protocol):
     """Changes, splits or drops rows. It must keep the order of rows and every batch's `position` and `consumed`.
 
-    RejectedRowsError names rows that cannot be transformed; the caller goes on without them.
+    RejectedRowsError names rows that cannot be transformed; the caller goes on without them. The others are given once
+    more then, and also after what is read or sent with them had to be tried again, so nothing may hang on how often.
     """
 
     def apply(self, batch: Batch) -> Sequence[Batch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from connect.api.records import Batch
 from connect.lib.javatext.regex import compile_pattern
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 class Filter:
-    """Drops every row it is given."""
+    """Drops every row it is given. Implements DropsEveryRow."""
+
+    drops_every_row: Final = True
 
     def __init__(self, _: NoConfig) -> None:
         """Take no settings, as the transform has none."""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from connect.api.errors import ConnectError, RejectedRowsError
+from connect.api.optional.dropping import DropsEveryRow
 from connect.api.records import Batch
 from connect.api.transform import Predicate, Transform
 from connect.runtime.records.bad_row_search import isolate
@@ -17,11 +18,6 @@ from connect.runtime.records.row_numbers import with_row_numbers
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MANY_RUNS = 16
-"""With more runs of selected rows than this, the transform first gets all of them in one call.
-
-Where it drops them all, as Filter does, that call is enough; otherwise it is called once for each run.
-"""
 Reject = Callable[[str, Batch, Mapping[int, Exception]], None]
 """Gets the class name of a transform, the batch that it was given, and the bad rows of that batch."""
 
@@ -73,19 +69,17 @@ class Link:
         return pc.invert(answers) if self.negate else answers
 
     def _apply_to_some(self, batch: Batch, selected: pa.BooleanArray) -> list[Batch]:
+        """Return the batch with the selected rows transformed run by run.
+
+        The transform gets each row once: a function of the user's may remember what it has seen.
+        """
         import pyarrow.compute as pc
 
-        runs = _runs(selected)
-        if len(runs) > MANY_RUNS:
-            # A transform that drops all it is given leaves the others as one batch, in order.
-            places = pc.indices_nonzero(selected).to_pylist()
-            with _named_by(places):
-                made = self._transformed(batch.take(places))
-            if not any(map(len, made)):
-                return [batch.take(pc.indices_nonzero(pc.invert(selected)).to_pylist())]
+        if isinstance(self.transform, DropsEveryRow):
+            return [batch.take(pc.indices_nonzero(pc.invert(selected)).to_pylist())]
         done: list[Batch] = []
         bad: dict[int, Exception] = {}
-        for start, stop, chosen_run in runs:
+        for start, stop, chosen_run in _runs(selected):
             part = batch.slice(start, stop)
             try:
                 with _named_by(range(start, stop)):

@@ -110,7 +110,8 @@ class PythonFunctionConfig(Config):
         "function",
         reach=Reach.CLASS,
         bounds="refused, unless `python.function.modules` of the worker's file lists the module or its package",
-        doc="module:name, importable by the worker (PYTHONPATH or an installed package).",
+        doc="module:name, importable by the worker (PYTHONPATH or an installed package). It gets a row once more where "
+        "another row of the batch is bad or has to wait, so it must not drop what it has seen before.",
         importance="high",
     )
     mode: Annotated[String, one_of("row", "batch")] = setting(

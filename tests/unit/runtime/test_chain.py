@@ -60,6 +60,8 @@ def test_negate_turns_the_predicate_round():
 
 
 class DropAll:
+    drops_every_row = True
+
     def apply(self, batch):
         return []
 
@@ -78,6 +80,24 @@ def test_dropping_scattered_rows_leaves_one_batch():
 def test_scattered_rows_are_transformed_in_place():
     made = apply_chain([Link("add", AddOne(), Odd())], batch(*range(100)), no_reject)
     assert values(made) == [n + n % 2 for n in range(100)]
+
+
+class DropSeen:
+    """Remembers what it was given, as a function that drops doubles does."""
+
+    def __init__(self):
+        self.seen = set()
+
+    def apply(self, batch):
+        kept = [i for i, v in enumerate(batch.values.rows()) if v not in self.seen]
+        self.seen |= {*batch.values.rows()}
+        return [batch.take(kept)]
+
+
+def test_a_transform_gets_each_scattered_row_once():
+    links = [Link("drop", DropSeen(), Odd())]
+    assert values(apply_chain(links, batch(*range(100)), no_reject)) == [*range(100)]
+    assert values(apply_chain(links, batch(*range(101)), no_reject)) == [*range(0, 101, 2)]
 
 
 def test_a_batch_whose_rows_are_all_dropped_is_gone():
