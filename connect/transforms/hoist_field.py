@@ -1,8 +1,14 @@
-"""Makes the whole key or value the only field of a struct or map, also if it is null (HoistField)."""
+"""Makes the whole key or value the only field of a struct or map, also if it is null (HoistField).
+
+A tombstone that a sink reads has no schema in Java, so it becomes a map. Here it stands in a column with the rows that
+were read with it, and is parted from them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
@@ -18,7 +24,21 @@ class _HoistField:
     name: str
 
     def apply(self, batch: Batch) -> list[Batch]:
-        return [self.side.put(batch, self._hoisted(self.side.of(batch)))]
+        column = self.side.of(batch)
+        schema = column.schema
+        takes_nulls = batch.consumed is None or schema is None or schema.optional
+        nulls = [] if takes_nulls else null_rows(column)
+        if not nulls:
+            return [self.side.put(batch, self._hoisted(column))]
+        gone = frozenset(nulls)
+        runs = groupby(range(len(batch)), gone.__contains__)
+        return [self._run(batch, [*rows], is_null=is_null) for is_null, rows in runs]
+
+    def _run(self, batch: Batch, rows: Sequence[int], *, is_null: bool) -> Batch:
+        """Return the hoisted rows of a run, which are all null or all not."""
+        part = batch if len(rows) == len(batch) else batch.slice(rows[0], rows[-1] + 1)
+        column = Column.nulls(len(part)) if is_null else self.side.of(part)
+        return self.side.put(part, self._hoisted(column))
 
     def _hoisted(self, column: Column) -> Column:
         schema = column.schema

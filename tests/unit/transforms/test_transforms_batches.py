@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,28 @@ def test_tombstones_among_structs_stay_tombstones() -> None:
     (made,) = build("InsertField$Value", static__field="s", static__value="v").apply(batch)
     assert list(made.values.rows()) == [{"id": 0, "note": "a", "s": "v"}, None]
     assert made.values.is_arrow
+
+
+@pytest.mark.parametrize("form", ["rows", "columns"])
+@pytest.mark.parametrize("side", ["Key", "Value"])
+def test_a_hoisted_tombstone_is_a_map_whatever_is_read_with_it(side: str, form: str) -> None:
+    required = SCHEMA.as_optional(False)
+    rows = [None, {"id": 1, "note": "a"}, {"id": 2, "note": None}, None, None]
+    column = Column.from_rows(rows, required)
+    column = column if form == "rows" else Column.from_arrow(column.arrow(), required)
+    batch = replace(sink_batch([0] * 5), **({"keys": column} if side == "Key" else {"values": column}))
+    made = build(f"HoistField${side}", field="f").apply(batch)
+    found = [one.keys if side == "Key" else one.values for one in made]
+    assert [row for one in found for row in one.rows()] == [{"f": row} for row in rows]
+    assert [one.schema is None for one in found] == [True, False, True]
+    assert [one.consumed.offsets.to_pylist() for one in made] == [[10], [11, 12], [13, 14]]
+    assert [one.consumed.next_offset for one in made] == [11, 13, 15]
+
+
+def test_a_hoisted_null_of_a_source_is_a_bad_row() -> None:
+    batch = Batch("t", Column.from_rows([{"id": 1, "note": None}, None], SCHEMA.as_optional(False)))
+    with pytest.raises(RejectedRowsError, match="null used for required field"):
+        build("HoistField$Value", field="f").apply(batch)
 
 
 def test_headers_are_found_dropped_and_added_per_row() -> None:
