@@ -87,7 +87,7 @@ class MirrorSourceConfig(ConnectorConfig):
         "topics", (".*",), importance="high", group=TOPICS, doc="Regular expressions of the names of topics to copy."
     )
     topics_excluded: _Patterns = key(
-        "topics.exclude", _EXCLUDED, importance="high", group=TOPICS,
+        "topics.exclude", _EXCLUDED, importance="high", group=TOPICS, former=("topics.blacklist",),
         doc="Regular expressions of topics that are left out.",
     )  # fmt: skip
     policy_class: Annotated[ClassName, AfterValidator(_policy)] = key(
@@ -119,7 +119,7 @@ class MirrorSourceConfig(ConnectorConfig):
         doc="How often; the shorter of both intervals counts for both.",
     )  # fmt: skip
     configs_excluded: _Patterns = key(
-        "config.properties.exclude", _EXCLUDED_CONFIGS, importance="low",
+        "config.properties.exclude", _EXCLUDED_CONFIGS, importance="low", former=("config.properties.blacklist",),
         group=TOPICS, doc="Regular expressions of configs that copies keep for themselves.",
     )  # fmt: skip
     syncs_acls: Boolean = key(

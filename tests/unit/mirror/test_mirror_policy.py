@@ -35,6 +35,11 @@ def test_lists_of_patterns_match_whole_names() -> None:
     assert _chosen("orders", "users", topics__exclude="us.*") == ["orders"]
 
 
+def test_the_names_that_keys_had_in_kafka_3_go_on_working() -> None:
+    assert _chosen("orders", "users", topics__blacklist="us.*") == ["orders"]
+    assert _config(config__properties__blacklist="a").configs_excluded == ("a",)
+
+
 def test_heartbeats_are_copied_whatever_is_chosen() -> None:
     assert _chosen("heartbeats", "c.heartbeats", "users", topics="orders") == ["c.heartbeats", "heartbeats"]
     assert _chosen("heartbeats", topics="orders", heartbeats__replication__enabled="false") == []

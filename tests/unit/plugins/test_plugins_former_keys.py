@@ -12,6 +12,7 @@ from connect.plugins.catalog import Catalog
 
 SOURCE, AGENT = (f"connect.cassandra.{name}" for name in ("CassandraSourceConnector", "CassandraCdcAgent"))
 REDIS = "com.redis.kafka.connect.RedisSinkConnector"
+MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 REPLACE_FIELD = "org.apache.kafka.connect.transforms.ReplaceField"
 BINLOGS = ("io.debezium.connector.mysql.MySqlConnector", "io.debezium.connector.mariadb.MariaDbConnector")
 _SHOP = {
@@ -23,6 +24,7 @@ OTHERS = {
     SOURCE: {"contact.points": "127.0.0.1", "keyspace": "shop"},
     AGENT: {"cdc.raw.folder": "/cdc", "allowed.paths": "/cdc"},
     REDIS: {},
+    MIRROR: {"source.cluster.bootstrap.servers": "127.0.0.1:1"},
     f"{REPLACE_FIELD}$Key": {},
     f"{REPLACE_FIELD}$Value": {},
 }
@@ -31,10 +33,11 @@ VALUES = {
     "fetch.size": ("17", "23"), "max.batch.size": ("17", "23"), "redis.type": ("SET", "LPUSH"),
     "blacklist": ("card", "card,pin"), "whitelist": ("id", "id,name"),
     "driver.allowPublicKeyRetrieval": ("true", "false"),
+    "topics.blacklist": ("card", "card,pin"), "config.properties.blacklist": ("card", "card,pin"),
 }  # fmt: skip
 """A value that is not the default, and another one."""
-ANY_TEXT = {"blacklist", "whitelist"}
-"""Keys that take every text, so that no value of theirs is broken."""
+ANY_TEXT = {"blacklist", "whitelist", "topics.blacklist", "config.properties.blacklist"}
+"""Keys that take any word."""
 RENAMED = [
     pytest.param(plugin, old, new, id=f"{plugin.name}-{old}")
     for plugin in Catalog.installed().plugins()
@@ -69,7 +72,7 @@ def test_a_broken_value_is_told_of_the_name_that_was_written(plugin: Plugin, old
 
 def test_the_keys_of_rows_per_batch_have_one_name() -> None:
     renamed = (case.values for case in RENAMED)
-    others = (REDIS, REPLACE_FIELD, *BINLOGS)
+    others = (REDIS, MIRROR, REPLACE_FIELD, *BINLOGS)
     assert {(plugin.name, old): new for plugin, old, new in renamed if not plugin.name.startswith(others)} == {
         (SOURCE, "fetch.size"): "batch.max.rows",
         (AGENT, "max.batch.size"): "batch.max.rows",
