@@ -40,9 +40,12 @@ ELASTICSEARCH: Final = Plugin(
 OPENSEARCH: Final = Plugin(
     kind=PluginKind.SINK,
     name="io.aiven.kafka.connect.opensearch.OpensearchSinkConnector",
-    aliases=("io.aiven.connect.elasticsearch.ElasticsearchSinkConnector",),
+    aliases=(
+        "io.aiven.kafka.connect.opensearch.OpenSearchSinkConnector",
+        "io.aiven.connect.elasticsearch.ElasticsearchSinkConnector",
+    ),
     factory="connectors.http.search.sink:SearchSinkConnector",
-    config="connectors.http.search.config:OpenSearchSinkConfig",
+    config="connectors.http.search.opensearch_config:OpenSearchSinkConfig",
     version=__version__,
     doc="The same with the settings of Aiven's sinks for OpenSearch and Elasticsearch.",
     capabilities=_DOCUMENTS,

@@ -1,11 +1,12 @@
-"""Declares the settings of the sinks for Elasticsearch and OpenSearch: names and defaults of Confluent's and
+"""Declares the settings of the sink for Elasticsearch: names and defaults of Confluent's. `opensearch_config` adds
 Aiven's.
 """
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final, NamedTuple
 
 from connect.api.allowed_hosts import with_ports
 from connect.api.config import (
@@ -27,18 +28,33 @@ from connect.api.tls.client_tls import checks_host, client_tls
 from connect.api.url import Urls
 from connectors.http.calls.peer import Peer, basic_authorization, proxy_url
 from connectors.http.calls.tls_keys import client_key_password, store_file, store_password, store_type
+from connectors.http.search.names import SPACE_CHARS, index_name
 
 CONNECTOR: Final = "Connector"
 CONVERSION: Final = "Data Conversion"
 PROXY: Final = "Proxy"
 SECURITY: Final = "Security"
 STREAM: Final = "Data Stream"
+TIMESTAMP: Final = "@timestamp"
+"""Each document of a data stream has this field."""
+SERVERS: Final = "the search servers"
+DISABLED: Final = "DISABLED"
+_STREAMS: Final = frozenset({"DATASTREAM", "ALIAS_DATASTREAM"})
+_USAGES: Final = frozenset({DISABLED, "INDEX", "ALIAS_INDEX", *_STREAMS})
 _SSL: Final = "elastic.https.ssl."
+
+
+class StreamTemplate(NamedTuple):
+    """Holds an index template of a data stream: its name, and the field that holds the time of a document."""
+
+    name: str
+    timestamp_field: str = TIMESTAMP
 
 
 class SearchSinkConfig(ConnectorConfig):
     """Declares the settings that the sinks for Elasticsearch and for OpenSearch share."""
 
+    write_method_key: ClassVar[str] = "write.method"
     connection_url: Annotated[Urls, non_empty] = key(
         "connection.url", importance="high", group=CONNECTOR,
         doc="The URLs of the nodes, such as http://es:9200. The first one that answers is asked.",
@@ -108,6 +124,11 @@ class SearchSinkConfig(ConnectorConfig):
         "topic.to.external.resource.mapping", (), group=CONVERSION, importance="low",
         doc="topic:name pairs: the index, alias or data stream that a topic is written to.",
     )  # fmt: skip
+    resource_usage: String = key(
+        "external.resource.usage", DISABLED, group=CONVERSION, importance="low",
+        doc="What topic.to.external.resource.mapping names, where it was made by somebody else and has all topics: "
+        "INDEX, DATASTREAM, ALIAS_INDEX or ALIAS_DATASTREAM. DISABLED: what is not there is made.",
+    )  # fmt: skip
     stream_type: Annotated[String, one_of("logs", "metrics", "none", ignore_case=True)] = key(
         "data.stream.type", "none", group=STREAM, importance="low", doc="The type of the data streams; none: indices."
     )
@@ -154,27 +175,69 @@ class SearchSinkConfig(ConnectorConfig):
 
     def problems(self) -> Iterable[ConfigProblem]:
         """Yield a problem for each setting that cannot work."""
-        if self.on_null.lower() == "delete" and self.key_ignore:
+        if self.on_null.lower() == "delete" and self.key_ignore and not self.takes_deletes_without_keys:
             yield ConfigProblem(
                 "behavior.on.null.values", "delete needs key.ignore=false: a document is deleted by its key."
             )
-        if self.is_stream and not self.stream_dataset:
+        if self.has_stream_type and not self.stream_dataset:
             yield ConfigProblem("data.stream.dataset", "data.stream.type needs data.stream.dataset.")
         if self.is_stream and self.merges:
-            yield ConfigProblem("write.method", "A data stream takes new documents alone: set write.method=insert.")
+            name = self.write_method_key
+            yield ConfigProblem(name, f"A data stream takes new documents alone: set {name}=insert.")
         if self.kerberos:
             yield ConfigProblem(
                 "kerberos.keytab.path", "No Kerberos is spoken to Elasticsearch here. Leave it out, and give "
                 "connection.username and connection.password."
             )  # fmt: skip
+        if self.usage not in _USAGES:
+            yield ConfigProblem(
+                "external.resource.usage",
+                f"Invalid value {self.resource_usage}: must be one of {', '.join(sorted(_USAGES))}.",
+            )
         for pair in self.resources:
             if ":" not in pair:
                 yield ConfigProblem("topic.to.external.resource.mapping", f"{pair!r} is no topic:name.")
 
     @property
+    def has_stream_type(self) -> bool:
+        """Return True if data.stream.type names data streams."""
+        return self.stream_type.lower() != "none"
+
+    @property
+    def usage(self) -> str:
+        """Return what kind of thing the mapping of topics names, or DISABLED."""
+        return self.resource_usage.upper()
+
+    @property
+    def is_external(self) -> bool:
+        """Return True if somebody else makes the indices, data streams and aliases."""
+        return self.usage != DISABLED
+
+    @property
     def is_stream(self) -> bool:
         """Return True if documents go to data streams."""
-        return self.stream_type.lower() != "none"
+        return self.has_stream_type or self.usage in _STREAMS
+
+    @property
+    def stamps_documents(self) -> bool:
+        """Return True if documents of data streams get the field @timestamp."""
+        return True
+
+    @property
+    def takes_deletes_without_keys(self) -> bool:
+        """Return True if deletes are taken where keys are no ids, and so delete nothing."""
+        return False
+
+    def template_of(self, stream: str) -> StreamTemplate | None:  # noqa: ARG002 - Aiven's sink makes one
+        """Return the index template that a data stream is made with; None if somebody else makes it."""
+        return None
+
+    def name_of(self, topic: str) -> str:
+        """Return what a topic's index or data stream is called if the settings name no other one."""
+        if not self.has_stream_type:
+            return index_name(topic, "-_")
+        space = self.stream_namespace.replace("${topic}", topic)[:SPACE_CHARS]
+        return f"{self.stream_type}-{self.stream_dataset}-{space}".lower()
 
     @property
     def merges(self) -> bool:
@@ -201,51 +264,22 @@ class SearchSinkConfig(ConnectorConfig):
 
     def peer(self) -> Peer:
         """Return the servers and how they are asked. Raise ConfigError if a TLS file cannot be used."""
-        given: Mapping[str, str] = self.with_prefix(_SSL) if self.security == "SSL" else {}
+        context, is_host_checked = self.tls()
         login = {"Authorization": basic_authorization(self.connection_username, self.connection_password)}
         return Peer(
             [str(url).rstrip("/") for url in self.connection_url],
             timeout_s=self.read_timeout_ms / 1000,
             connect_timeout_s=self.connection_timeout_ms / 1000,
             headers=login if self.connection_username else {},
-            tls=client_tls(given, self.allowed, _SSL, "the search servers") if given else None,
-            checks_host=checks_host(given),
+            tls=context,
+            checks_host=is_host_checked,
             proxy=proxy_url(self.proxy_host, self.proxy_port, self.proxy_username, self.proxy_password),
         )
 
+    def tls(self) -> tuple[ssl.SSLContext | None, bool]:
+        """Return how TLS is spoken, None for as the system does, and if a certificate has to name the server's host.
 
-class OpenSearchSinkConfig(SearchSinkConfig):
-    """Declares the settings as Aiven's connectors have them: by default a tombstone is ignored."""
-
-    on_null: Annotated[String, one_of("ignore", "delete", "fail", ignore_case=True)] = key(
-        "behavior.on.null.values", "ignore", group=CONVERSION, importance="low",
-        doc="What a record without a value does: ignore leaves it out, delete deletes the document of its key, fail "
-        "makes it a bad record.",
-    )  # fmt: skip
-    on_malformed: Annotated[String, one_of("ignore", "warn", "report", "fail", ignore_case=True)] = key(
-        "behavior.on.malformed.documents", "fail", group=CONVERSION, importance="low",
-        doc="What becomes of documents that the server refuses for what is in them: fail and report make their records "
-        "dead letters or end the task, as errors.tolerance says; ignore and warn leave them out, which the task's "
-        "notes tell.",
-    )  # fmt: skip
-    on_conflict: Annotated[String, one_of("ignore", "warn", "report", "fail", ignore_case=True)] = key(
-        "behavior.on.version.conflict", "warn", group=CONVERSION, importance="low",
-        doc="What becomes of records whose document has their version or a later one: ignore and warn leave the "
-        "document as it is and count them in the task's notes, report makes them dead letters or ends the task, as "
-        "errors.tolerance says, fail ends the task. Records that are written again after a crash are such records, so "
-        "fail, which is the default in Java, needs a person then.",
-    )  # fmt: skip
-    write_method: Annotated[String, one_of("insert", "upsert", ignore_case=True)] = key(
-        "index.write.method", "insert", group=CONVERSION, importance="low",
-        doc="insert puts the document in place of the one before, unless that is of a later record; upsert merges the "
-        "fields into it.",
-    )  # fmt: skip
-    resources: ListOf = key(
-        "topic.index.map", (), group=CONVERSION, importance="low",
-        doc="topic:name pairs: the index, alias or data stream that a topic is written to.",
-    )  # fmt: skip
-
-    @property
-    def conflict_behavior(self) -> str:
-        """Return what becomes of a record whose document has its version or a later one: warn, report or fail."""
-        return "warn" if self.on_conflict.lower() == "ignore" else self.on_conflict.lower()
+        Raise ConfigError if a TLS file cannot be used.
+        """
+        given: Mapping[str, str] = self.with_prefix(_SSL) if self.security == "SSL" else {}
+        return client_tls(given, self.allowed, _SSL, SERVERS) if given else None, checks_host(given)

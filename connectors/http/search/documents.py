@@ -10,15 +10,14 @@ from typing import Any, Final
 
 import orjson
 
-from connect.api.errors import SchemaError
+from connect.api.errors import ConfigError, SchemaError
 from connect.api.records import Batch, Column, Consumed, Header
 from connect.api.values.good_rows import good_rows, good_values
 from connect.api.values.json_forms import JsonForms, json_texts
-from connectors.http.search.config import SearchSinkConfig
+from connectors.http.search.config import TIMESTAMP, SearchSinkConfig
+from connectors.http.search.names import is_index_name
 
-INDEX_BYTES: Final = 255
 _DIGITS: Final = re.compile("[0-9]{1,19}")
-_TIMESTAMP: Final = "@timestamp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,8 @@ class Action:
 
     `row` is the record's index in the batch. `lines` are the lines of the request, each with a line end. `kind` is
     index, create, update or delete. `document_id` is the id in the form in which the server returns it. With
-    `is_versioned` the server carries it out unless the document has the same version or a later one.
+    `is_versioned` the server carries it out unless the document has the same version or a later one; a data stream,
+    unless the document is there.
     """
 
     row: int
@@ -47,7 +47,11 @@ class Documents:
         self._forms = JsonForms(numeric_decimals=True, named_pairs=True, compact_maps=config.compact_map_entries)
 
     def index_of(self, topic: str) -> str:
-        """Return the index, alias or data stream of a topic. Raise SchemaError if the topic's name can be none."""
+        """Return the index, alias or data stream of a topic.
+
+        Raise SchemaError if the topic's name can be none, and ConfigError if somebody else makes them and the settings
+        name none.
+        """
         if topic not in self._names:
             self._names[topic] = self._resources.get(topic) or self._made_name(topic)
         return self._names[topic]
@@ -81,19 +85,20 @@ class Documents:
                     head["version_type"] = "external"
                 kind = self._kind(text)
                 lines = self._lines(kind, head, text, times[row])
-                made.append(Action(row, kind, head["_id"], is_versioned, lines))
+                made.append(Action(row, kind, head["_id"], is_versioned or kind == "create", lines))
             except SchemaError as error:
                 bad[row] = error
         return made, bad
 
     def _made_name(self, topic: str) -> str:
-        if self._config.is_stream:
-            space = self._config.stream_namespace.replace("${topic}", topic)
-            name = f"{self._config.stream_type}-{self._config.stream_dataset}-{space}".lower()
-        else:
-            name = topic.lower()
-        name = name.encode()[:INDEX_BYTES].decode(errors="ignore")
-        if name.startswith(("-", "_")) or name in {".", ".."}:
+        if self._config.is_external:
+            raise ConfigError(
+                f"Topic {topic} has no index, data stream or alias.",
+                key="topic.to.external.resource.mapping",
+                fix="Name one there, as external.resource.usage says that all topics have one.",
+            )
+        name = self._config.name_of(topic)
+        if not is_index_name(name):
             raise SchemaError(
                 f"Topic {topic} gives {name!r}, which no index can be named.",
                 fix="Name another by topic.to.external.resource.mapping, or by the transform RegexRouter.",
@@ -153,7 +158,8 @@ class Documents:
         if kind == "update":
             line = orjson.dumps({kind: {**head, "retry_on_conflict": 5}})
             return b'%b\n{"doc":%b,"doc_as_upsert":true}\n' % (line, text)
-        return b"%b\n%b\n" % (orjson.dumps({kind: head}), self._stamped(text, time_ms) if kind == "create" else text)
+        is_stamped = kind == "create" and self._config.stamps_documents
+        return b"%b\n%b\n" % (orjson.dumps({kind: head}), self._stamped(text, time_ms) if is_stamped else text)
 
     def _stamped(self, text: bytes, time_ms: int | None) -> bytes:
         document = orjson.loads(text)
@@ -161,12 +167,12 @@ class Documents:
             raise SchemaError("A document of a data stream is an object, and this value is none.")
         field = next((name for name in self._config.stream_timestamp if name in document), None)
         stamp = time_ms if field is None else document[field]
-        if _TIMESTAMP not in document and isinstance(stamp, int | str | None):
+        if TIMESTAMP not in document and isinstance(stamp, int | str | None):
             # The text is not parsed, so that numbers keep more digits than Python's float has.
             rest = (b"," if document else b"") + text.lstrip()[1:]
-            return b'{"%b":%b%b' % (_TIMESTAMP.encode(), orjson.dumps(stamp), rest)
+            return b'{"%b":%b%b' % (TIMESTAMP.encode(), orjson.dumps(stamp), rest)
         exact = _with_digits(text)
-        return orjson.dumps({**exact, _TIMESTAMP: time_ms if field is None else exact[field]})
+        return orjson.dumps({**exact, TIMESTAMP: time_ms if field is None else exact[field]})
 
 
 def _with_digits(text: bytes) -> dict[str, Any]:

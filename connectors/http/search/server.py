@@ -17,6 +17,7 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.lib.deadline import Deadline
 from connect.lib.http_client import Answer
 from connectors.http.calls.peer import TOO_BUSY, Caller
+from connectors.http.search.config import TIMESTAMP, StreamTemplate
 from connectors.http.search.documents import Action
 
 _JSON: Final = {"Content-Type": "application/json"}
@@ -25,6 +26,8 @@ _TOO_LARGE: Final = 413
 _CONFLICT: Final = 409
 _REFUSED: Final = 400
 _SHOWN_CHARS: Final = 500
+_PRIORITY: Final = 200
+"""Index templates are made with this priority, as by Aiven's sink. Those of a smaller one do not count beside them."""
 _INVALID: Final = "action_request_validation_exception"
 """With an error of this type a whole bulk request is refused for one of its actions, as for an id that is too long."""
 _MALFORMED: Final = frozenset({
@@ -39,8 +42,8 @@ class Refusal(NamedTuple):
     """Tells why the server refused the document of a row.
 
     With `is_for_now` it may take the same one later. With `is_malformed` the document itself is what it does not take.
-    With `is_conflict` the document that is there has the row's version or a later one. `status` is the HTTP status of
-    the document.
+    With `is_conflict` the document that is there has the row's version or a later one, or, in a data stream, its id.
+    `status` is the HTTP status of the document.
     """
 
     row: int
@@ -121,24 +124,64 @@ class SearchServer:
                 raise self._no_search_server(answer, "it tells of another document than the one that was sent")
         return [_refusal(action, item) for action, _, item in told if not _is_done(action, item)]
 
-    def require_index(self, name: str, mapping: Mapping[str, Any] | None, deadline: Deadline) -> None:
-        """Create an index with the mapping if there is none. An index without any fields gets the mapping, too."""
+    def require_index(
+        self, name: str, mapping: Mapping[str, Any] | None, deadline: Deadline, *, makes_it: bool = True
+    ) -> None:
+        """Create an index with the mapping if there is none. An index without any fields gets the mapping, too.
+
+        Raise ConfigError if there is none and `makes_it` is False.
+        """
         path = f"/{quote(name, safe='')}"
         answer = self._caller.ask("GET", f"{path}/_mapping", deadline)
+        if answer.status == 404 and not makes_it:
+            raise ConfigError(
+                f"There is no index or alias {name}.",
+                key="topic.to.external.resource.mapping",
+                fix="Make it, name another one, or set external.resource.usage to DISABLED.",
+            )
         if answer.status == 404:
             self._make(path, {"mappings": mapping} if mapping else {}, deadline)
             return
         found = self._parsed(_MAPPINGS, answer)
         if mapping and not any(index.get("mappings") for index in found.values()):
-            self._expect(
-                self._caller.ask("PUT", f"{path}/_mapping", deadline, body=orjson.dumps(mapping), headers=_JSON)
-            )
+            self._put_mapping(path, mapping, deadline)
 
-    def require_stream(self, name: str, deadline: Deadline) -> None:
-        """Create a data stream if there is none. The server needs an index template for it."""
+    def require_stream(
+        self, name: str, template: StreamTemplate | None, mapping: Mapping[str, Any] | None, deadline: Deadline
+    ) -> None:
+        """Create a data stream if there is none. The server needs an index template for it: one that is given is made
+        where it is not there, and the data stream gets the mapping.
+        """
         path = f"/_data_stream/{quote(name, safe='')}"
-        if self._caller.ask("GET", path, deadline).status == 404:
-            self._make(path, None, deadline)
+        if self._is_there(path, deadline):
+            return
+        if template is not None:
+            self._require_template(name, template, deadline)
+        self._make(path, None, deadline)
+        if template is not None and mapping:
+            self._put_mapping(f"/{quote(name, safe='')}", mapping, deadline)
+
+    def _require_template(self, stream: str, template: StreamTemplate, deadline: Deadline) -> None:
+        path = f"/_index_template/{quote(template.name, safe='')}"
+        if self._is_there(path, deadline):
+            return
+        # Elasticsearch knows no other field of the time, and refuses to hear of one.
+        field = {} if template.timestamp_field == TIMESTAMP else {"timestamp_field": {"name": template.timestamp_field}}
+        body = {"index_patterns": [stream], "priority": _PRIORITY, "data_stream": field}
+        self._expect(self._caller.ask("PUT", path, deadline, body=orjson.dumps(body), headers=_JSON))
+
+    def _is_there(self, path: str, deadline: Deadline) -> bool:
+        """Return True if the server has it, or lets the user not see it, as others make it then.
+
+        No other answer may pass for that: a write would make an index where no data stream is.
+        """
+        answer = self._caller.ask("GET", path, deadline)
+        if answer.status not in {403, 404}:
+            self._expect(answer)
+        return answer.status != 404
+
+    def _put_mapping(self, path: str, mapping: Mapping[str, Any], deadline: Deadline) -> None:
+        self._expect(self._caller.ask("PUT", f"{path}/_mapping", deadline, body=orjson.dumps(mapping), headers=_JSON))
 
     def _make(self, path: str, body: Mapping[str, Any] | None, deadline: Deadline) -> None:
         content = None if body is None else orjson.dumps(body)
@@ -200,9 +243,9 @@ def _error_of_one(answer: Answer) -> str | None:
 
 
 def _is_done(action: Action, item: _Item) -> bool:
-    """Return True if nothing is left to do: it was done, now or before, or nothing was there to delete."""
+    """Return True if nothing is left to do: it was done, or nothing was there to delete."""
     gone = action.kind == "delete" and item.status == 404 and item.error is None
-    return item.status < 300 or gone or (item.status == _CONFLICT and action.kind == "create")
+    return item.status < 300 or gone
 
 
 def _refusal(action: Action, item: _Item) -> Refusal:

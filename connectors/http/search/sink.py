@@ -147,7 +147,8 @@ class SearchSinkTask(WriteThroughTask):
                 fix="Set it to warn to leave the documents as they are, as where records are written again.",
             )
         self._passed += len(conflicts)
-        told = f"Records passed over, as their documents have the same version or a later one: {self._passed}."
+        why = "are there" if self._config.is_stream else "have the same version or a later one"
+        told = f"Records passed over, as their documents {why}: {self._passed}."
         self._tell("passed over", f"{told} The last one: {conflicts[-1].reason}")
         return {}
 
@@ -168,13 +169,16 @@ class SearchSinkTask(WriteThroughTask):
         name = self._documents.index_of(batch.topic)
         if name in self._ready:
             return
-        if self._config.is_stream:
-            server.require_stream(name, deadline)
-        else:
-            schema = None if self._config.ignores_schema(batch.topic) else batch.values.schema
-            mapping = None if schema is None else mapping_of(schema, compact_maps=self._config.compact_map_entries)
-            server.require_index(name, mapping, deadline)
-        self._ready.add(name)
+        ignores_schema = self._config.ignores_schema(batch.topic)
+        schema = None if ignores_schema else batch.values.schema
+        mapping = None if schema is None else mapping_of(schema, compact_maps=self._config.compact_map_entries)
+        if not self._config.is_stream:
+            server.require_index(name, mapping, deadline, makes_it=not self._config.is_external)
+        elif not self._config.is_external:
+            server.require_stream(name, self._config.template_of(name), mapping, deadline)
+        # Tombstones alone have no schema, and the rows that follow may have one.
+        if ignores_schema or schema is not None or any(row is not None for row in batch.values.rows()):
+            self._ready.add(name)
 
     def _leave_out(self, count: int, what: str, why: Exception) -> None:
         self._left_out += count

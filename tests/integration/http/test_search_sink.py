@@ -5,6 +5,8 @@ documents.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connect.tools.services.opensearch import OpenSearchService
 from connectors.http.search.config import SearchSinkConfig
+from connectors.http.search.opensearch_config import OpenSearchSinkConfig
 from connectors.http.search.sink import SearchSinkConnector, SearchSinkTask
 
 pytestmark = pytest.mark.integration
@@ -42,6 +45,32 @@ def task_on(url: str, **keys: str) -> tuple[SearchSinkTask, FakeSinkContext]:
     task = SearchSinkTask(SearchSinkConfig.parse({"connection.url": url, "read.timeout.ms": "60000", **own}))
     task.open(context)
     return task, context
+
+
+def aiven_task_on(url: str, **keys: str) -> SearchSinkTask:
+    own = {name.replace("_", "."): value for name, value in keys.items()}
+    task = SearchSinkTask(OpenSearchSinkConfig.parse({"connection.url": url, "read.timeout.ms": "60000", **own}))
+    task.open(FakeSinkContext())
+    return task
+
+
+def timed(one: Batch, time_ms: int = 7) -> Batch:
+    return replace(one, timestamps_ms=pa.array([time_ms] * len(one), pa.int64()))
+
+
+def streams(url: str) -> dict[str, Any]:
+    found = requests.get(f"{url}/_data_stream", timeout=60).json()["data_streams"]
+    return {stream["name"]: stream["timestamp_field"]["name"] for stream in found}
+
+
+def kinds(url: str, name: str) -> dict[str, str]:
+    """Return the types of the fields of an index, or of a data stream's one index."""
+    (found,) = requests.get(f"{url}/{name}/_mapping", timeout=60).json().values()
+    return {field: told["type"] for field, told in found["mappings"]["properties"].items()}
+
+
+def instant(ms: int) -> datetime:
+    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=ms)
 
 
 def documents(url: str, index: str) -> dict[str, Any]:
@@ -130,3 +159,64 @@ def test_check_tells_what_answers(url: str) -> None:
         SearchSinkConnector(SearchSinkConfig.parse({"connection.url": "http://127.0.0.1:1"})).check(Deadline.after(60))
     with pytest.raises(ConfigError, match="lets no configuration name the host"):
         SearchSinkConfig.parse({"connection.url": url, "allowed.hosts": "other"})
+
+
+def test_a_data_stream_of_aivens_keys_is_made_and_has_the_documents(url: str) -> None:
+    rows = [{"id": 1, "name": "a", "at": 5}, {"id": 2, "name": None, "at": 6}]
+    values = Column.from_rows([{**row, "at": instant(row["at"])} for row in rows], ROW)
+    one = timed(replace(batch("_Clicks", rows, ["k", "k"]), values=values))
+    for _ in range(2):
+        aiven_task_on(url, data_stream_enabled="true", data_stream_prefix="logs-shop").put(one, Deadline.after(60))
+    assert streams(url)["logs-shop-clicks"] == "@timestamp"
+    assert documents(url, "logs-shop-clicks") == {
+        f"_Clicks+0+{i}": {**row, "@timestamp": 7} for i, row in enumerate(rows)
+    }
+    assert kinds(url, "logs-shop-clicks")["at"] == "date"
+
+
+def test_a_template_that_is_there_is_taken_for_a_data_stream(url: str) -> None:
+    body = {"index_patterns": ["given*"], "data_stream": {}, "template": {"settings": {"number_of_replicas": 0}}}
+    requests.put(f"{url}/_index_template/mine", json=body, timeout=60).raise_for_status()
+    task = aiven_task_on(url, data_stream_enabled="true", data_streams_existing_index_template_name="mine")
+    task.put(timed(batch("given-clicks", [{"n": 1}], ["k"])), Deadline.after(60))
+    assert documents(url, "given-clicks") == {"given-clicks+0+0": {"n": 1, "@timestamp": 7}}
+    templates = requests.get(f"{url}/_index_template", timeout=60).json()["index_templates"]
+    assert "given-clicks-connector-data-stream-template" not in {template["name"] for template in templates}
+
+
+def test_a_data_stream_takes_the_time_from_the_field_that_is_named(url: str) -> None:
+    task = aiven_task_on(url, data_stream_enabled="true", data_stream_timestamp_field="at")
+    task.put(timed(batch("of-their-own", [{"at": 5}], ["k"])), Deadline.after(60))
+    assert streams(url)["of-their-own"] == "at"
+    assert documents(url, "of-their-own") == {"of-their-own+0+0": {"at": 5}}
+
+
+def test_documents_have_their_keys_as_ids_where_the_strategy_says_so(url: str) -> None:
+    task = aiven_task_on(url, key_ignore="true", key_ignore_id_strategy="record.key", behavior_on_null_values="delete")
+    task.put(batch("by-key", [{"n": 1}, {"n": 2}, {"n": 3}, None], ["a", "a", "b", "b"]), Deadline.after(60))
+    assert documents(url, "by-key") == {"a": {"n": 2}}
+
+
+def test_an_index_gets_the_mapping_of_rows_that_come_behind_tombstones(url: str) -> None:
+    task, _ = task_on(url, behavior_on_null_values="delete")
+    for start in range(2):
+        task.put(batch("late-schema", [None], ["a"], start=start), Deadline.after(60))
+    values = Column.from_rows([{"id": 1, "name": None, "at": instant(5)}], ROW)
+    task.put(replace(batch("late-schema", [None], ["a"], start=2), values=values), Deadline.after(60))
+    assert kinds(url, "late-schema") == {"id": "long", "name": "text", "at": "date"}
+
+
+def test_a_data_stream_that_somebody_else_has_made_takes_documents(url: str) -> None:
+    body = {"index_patterns": ["theirs"], "data_stream": {}}
+    requests.put(f"{url}/_index_template/theirs", json=body, timeout=60).raise_for_status()
+    requests.put(f"{url}/_data_stream/theirs", timeout=60).raise_for_status()
+    task, _ = task_on(url, topic_to_external_resource_mapping="t:theirs", external_resource_usage="DATASTREAM")
+    task.put(timed(batch("t", [{"n": 1}], ["k"])), Deadline.after(60))
+    assert documents(url, "theirs") == {"t+0+0": {"n": 1, "@timestamp": 7}}
+
+
+def test_an_index_that_somebody_else_has_to_make_is_not_made(url: str) -> None:
+    task, _ = task_on(url, topic_to_external_resource_mapping="t:nowhere", external_resource_usage="INDEX")
+    with pytest.raises(ConfigError, match="no index or alias nowhere"):
+        task.put(batch("t", [{"n": 1}], ["k"]), Deadline.after(60))
+    assert requests.head(f"{url}/nowhere", timeout=60).status_code == 404

@@ -14,7 +14,8 @@ from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, Ret
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
-from connectors.http.search.config import OpenSearchSinkConfig, SearchSinkConfig
+from connectors.http.search.config import SearchSinkConfig
+from connectors.http.search.opensearch_config import OpenSearchSinkConfig
 from connectors.http.search.sink import SearchSinkTask
 
 TP = TopicPartition("orders", 0)
@@ -183,3 +184,26 @@ def test_aivens_report_makes_malformed_documents_bad_rows(server: ApiServer) -> 
     server.answers = [b'{"orders":{}}', taken("a", status=400, error=error)]
     with pytest.raises(RejectedRowsError, match="why"):
         keyed_task(server, behavior_on_malformed_documents="report")[0].put(keyed(["a"]), Deadline.after(10))
+
+
+@pytest.mark.parametrize("status", [503, 500, 401])
+def test_a_server_that_does_not_tell_of_a_data_stream_gets_no_document(server: ApiServer, status: int) -> None:
+    server.statuses = [status]
+    server.answers = [b"{}", b"{}", b"{}"]
+    task, _ = keyed_task(server, data_stream_enabled="true")
+    with pytest.raises(ConfigError if status == 401 else RetriableError):
+        task.put(keyed(["a"]), Deadline.after(10))
+    assert server.paths() == [("GET", "/_data_stream/orders")]
+
+
+def test_a_record_whose_document_a_data_stream_has_is_counted_unless_it_was_sent_before(server: ApiServer) -> None:
+    conflict = {"_id": "orders+0+0", "status": 409, "error": CONFLICT}
+    busy = {"_id": "orders+0+0", "status": 429, "error": {"type": "es_rejected_execution_exception"}}
+    server.answers = [b"{}", *(json.dumps({"items": [{"create": one}]}).encode() for one in (busy, conflict, conflict))]
+    task, context = keyed_task(server, data_stream_enabled="true")
+    with pytest.raises(RetriableError):
+        task.put(keyed(["a"]), Deadline.after(10))
+    task.put(keyed(["a"]), Deadline.after(10))
+    assert context.noted == ()
+    task.put(keyed(["a"]), Deadline.after(10))
+    assert "passed over, as their documents are there: 1." in context.noted[0]
