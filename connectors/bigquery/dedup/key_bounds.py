@@ -128,6 +128,9 @@ def _joined(bounds: Sequence[KeyBound]) -> Iterable[KeyBound]:
 
 def _listed(column: str, kind: ColumnType, values: Iterable[Any]) -> Iterable[KeyBound]:
     listed = sorted(values)
+    # The text of a statement ends at a NUL, and other such characters are no better. Without a bound all rows are read.
+    if any(isinstance(value, str) and not value.isprintable() for value in listed):
+        return
     if sum(len(str(value)) for value in listed) <= _TEXT_MOST:
         yield KeyBound(column, kind, tuple(listed), is_range=False)
     elif kind in _RANGED:

@@ -134,3 +134,13 @@ def test_no_key_is_left_out_however_batches_are_bounded(kind, data):
     for bound in bounds:
         ((kept,),) = duckdb.sql(f"SELECT COUNT(*) FROM rows WHERE {bound.sql('id')}").fetchall()
         assert kept == len(rows)
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\x1b[0m", "\x7f", "a\u2028b"])
+def test_a_text_that_stands_badly_in_a_statement_bounds_nothing(text):
+    columns = (ColumnSchema("id", ColumnType.STRING),)
+    (plain,) = key_bounds([pa.table({"id": ["a", "😀 'quoted'"]})], columns, ["id"])
+    assert set(plain.values) == {"a", "😀 'quoted'"}
+    assert key_bounds([pa.table({"id": ["a", text]})], columns, ["id"]) == ()
+    staged_before = plain._replace(values=(text,))
+    assert united([[plain], [staged_before]]) == ()
