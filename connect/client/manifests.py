@@ -143,6 +143,8 @@ def _manifests(file: Path) -> Iterator[Manifest]:
     if len(whole) > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES >> 20} MiB. Give each connector a file of its own.")
     text = whole.decode("utf-8")
+    if not text.strip():
+        raise ValueError("it is empty, as a full disk leaves files. Remove it if it is to describe no connector.")
     if file.suffix == ".properties":
         from connect.runtime.settings.java_properties import parse_properties
 

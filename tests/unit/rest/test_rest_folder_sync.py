@@ -126,6 +126,23 @@ def test_a_folder_without_any_connector_deletes_none(sync: FolderSync, rest: Res
     assert rest.get("/connectors") == ["orders"]
 
 
+@pytest.mark.parametrize("suffix", ["json", "yaml", "properties"])
+def test_a_file_that_became_empty_deletes_no_connector(sync: FolderSync, rest: Rest, folder: Path, suffix: str) -> None:
+    """A checkout onto a full disk leaves files without a byte; a file of comments alone is meant so."""
+    keys = {"name": "orders", "connector.class": FILE_SOURCE, "file": "/tmp/f", "topic": "t"}
+    text = {"json": json.dumps(keys), "yaml": "".join(f"{k}: {v}\n" for k, v in keys.items()),
+            "properties": "".join(f"{k}={v}\n" for k, v in keys.items())}[suffix]  # fmt: skip
+    (folder / "other.json").write_text(wants("other"))
+    file = folder / f"file.{suffix}"
+    file.write_text(text)
+    assert reasons(sync) == {"orders": "Created", "other": "Created"}
+    for nothing in ("", " \n\n"):
+        file.write_text(nothing)
+        for _ in range(3):
+            assert reasons(sync)[file.name] == "FileNotUsable"
+    assert sorted(rest.get("/connectors")) == ["orders", "other"]
+
+
 def test_a_file_is_not_read_while_it_is_written(rest: Rest, folder: Path) -> None:
     """The first half of a YAML is YAML, too: a connector with half of its keys, or one connector less."""
     whole = f"name: orders\nconnector.class: {FILE_SOURCE}\nfile: /tmp/f\ntopic: t\n"
