@@ -66,6 +66,8 @@ FORKED_CALL_HOST_S: Final = 5.0
 """A process for questions to connectors is kept this many seconds for further ones: starting one anew takes a second,
 or a few milliseconds by forking.
 """
+SLOTS_S: Final = 5.0
+"""A leader waits so many seconds for the number of slots; without it, it goes on."""
 STOP_MARGIN_S: Final = 10.0
 """On top of the time that tasks get to stop, the worker has this many seconds to leave Kafka and end REST."""
 
@@ -164,7 +166,13 @@ class Worker:
             keep_call_host_s=CALL_HOST_S if self._forked is None else FORKED_CALL_HOST_S,
             host_count=self._config.task_hosts or os.cpu_count() or 1,
             set_log_level=LOG_LEVELS.set_as_told,
+            count_slots=self._count_slots,
         )
+
+    def _count_slots(self) -> int:
+        # A request for metadata might have brokers make the topic, with another number.
+        name = slots_topic(self._config)
+        return self._admin({}).partition_counts([name], Deadline.after(SLOTS_S)).get(name, 0)
 
     def _reach(self, timeout_s: float) -> bool:
         if self._reacher is None:

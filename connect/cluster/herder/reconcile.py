@@ -22,6 +22,7 @@ from connect.cluster.hosts.host_watch import MIB, TICK_S
 from connect.cluster.hosts.supervisor import KILL_GRACE_S, Supervisor
 from connect.cluster.leader.connector_runs import ConnectorRuns
 from connect.cluster.leader.fencing import Fencing
+from connect.cluster.leader.missing_slots import CountSlots, MissingSlots
 from connect.cluster.leader.overdue_tasks import OverdueTasks
 from connect.cluster.leader.present_workers import PresentWorkers
 from connect.cluster.leader.resealing import reseal
@@ -72,6 +73,7 @@ class HerderDependencies:
     keep_call_host_s: float
     host_count: int
     set_log_level: Callable[[str, str], None]
+    count_slots: CountSlots
     make_loop: Callable[[str, Callable[[], None]], EventLoop] = EventLoop
     clock_s: Callable[[], float] = time.monotonic
 
@@ -97,6 +99,7 @@ class Reconciler:
         self.tasks = TaskRuns(self.parts, tracks_topics=worker.topic_tracking_enable, clock_s=around.clock_s)
         self.fencing = Fencing(self.parts)
         self.overdue = OverdueTasks(self.parts, worker.task_overdue_ms / 1000, around.clock_s)
+        self._missing = MissingSlots(self.parts.configs, around.count_slots)
         self._placer = TaskPlacer(self.parts.configs, self.parts.statuses, around.clock_s)
         self._present = PresentWorkers(self.parts.statuses, around.clock_s)
         self._looks = PeriodicReconcile(self.parts, around.clock_s, self._changed.forget)
@@ -290,6 +293,7 @@ class Reconciler:
                 return snapshot
             self.parts.configs.claim()
             self._placer.forget(snapshot)
+            self._missing.clear()
             gone = orphans(snapshot, self.parts.configs.closed)
             if gone:
                 self.parts.configs.put(*gone)
@@ -304,7 +308,9 @@ class Reconciler:
         self.connectors.reconcile(snapshot, only)
         self.fencing.reconcile(self.parts.configs.snapshot, only)
         overdue = {found.task for found in self.overdue.found}
-        self._placer.reconcile(self.parts.configs.snapshot, view, overdue, only)
+        self._missing.reconcile(overdue)
+        # The view is asked for again, as slots that are missing have no owner any more.
+        self._placer.reconcile(self.parts.configs.snapshot, self.parts.membership.view, overdue, only)
         return self.parts.configs.snapshot
 
     def _carry_out_restarts(self, view: View) -> None:

@@ -300,6 +300,7 @@ class World:
                 keep_call_host_s=90.0,
                 host_count=2,
                 set_log_level=lambda logger, level: self.levels.append((logger, level)),
+                count_slots=lambda: 0,
             ),
         )
         herder.read(Deadline.after(60))

@@ -245,6 +245,7 @@ class SteppedWorker:
                 keep_call_host_s=1e9,
                 host_count=2,
                 set_log_level=lambda logger, level: None,
+                count_slots=lambda: cluster.slots,
                 make_loop=self._make_loop,
                 clock_s=cluster.clock,
             ),
@@ -283,6 +284,8 @@ class SteppedCluster:
     def __init__(self, workers: int, seed: int, **settings: str) -> None:
         self.random = random.Random(seed)
         self.clock = Clock()
+        self.slots = 0
+        """It is how many slots brokers tell of; 0: they tell nothing."""
         self.pids = itertools.count(100)
         self.worker_config = WorkerConfig.parse({**WORKER, **settings})
         self.configs, self.statuses, self.offsets = LaggingTopic(), LaggingTopic(), LaggingTopic()
