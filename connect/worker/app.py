@@ -36,7 +36,9 @@ from connect.cluster.model.cluster_topics import internal_topics
 from connect.cluster.offsets.sink_groups import GroupOffsets
 from connect.cluster.store.config_store import DELIVERY_TIMEOUT_S, ConfigStore
 from connect.cluster.store.first_contact import FirstContact, StartError
+from connect.cluster.store.kafka_claims import KafkaClaims
 from connect.cluster.store.leader_producer import leader_producer
+from connect.cluster.store.lost_slots import LostSlots
 from connect.cluster.store.lost_topic import LostTopic
 from connect.cluster.store.record_log import MakeLog, OnRecord, RecordLog
 from connect.kafka.admin.topics import TopicAdmin
@@ -95,6 +97,13 @@ class Worker:
             self._forked = ForkedHosts(self._lease.descriptor, self._life_line.held, seed)
         self.herder = Herder(config, self._surroundings())
         self._contact = FirstContact(config, lambda: self._admin({}), self.herder.read, self._stopping)
+        self._lost_slots = LostSlots(
+            config,
+            lambda: self._admin({}),
+            lambda admin, deadline: KafkaClaims(config, admin, deadline, is_new=True),
+            self._group.join_anew,
+            self._stopping,
+        )
         self._rest: RestServer | None = None
 
     def start(self) -> str:
@@ -123,6 +132,7 @@ class Worker:
                 except ConnectError as error:
                     raise StartError(str(error)) from error
                 else:
+                    self._lost_slots.start()
                     self.herder.wait_until_joined(Deadline.after(JOIN_S, self._stopping))
                     break
         return url
@@ -184,13 +194,14 @@ class Worker:
         return True
 
     def _membership(self, configs: ConfigStore) -> Membership:
-        return GroupMembership(
+        self._group = GroupMembership(
             configs,
             self._join,
             self._lease,
             release_s(self._config),
             in_transactions=uses_transactions(self._config, {}),
         )
+        return self._group
 
     def _join(self, worker_id: str, listener: SlotListener) -> GroupMember:
         settings = member_settings(self._config, worker_id)

@@ -91,6 +91,7 @@ class GroupMembership:
         self._is_out = False
         self._contested = False
         """It is true when another worker has claimed slots that this worker holds, as far as the group has told."""
+        self._joins_anew = threading.Event()
         self._process = time.time_ns()
         self._namesake: str | None = None
         """It says which other worker has this worker's address, as long as this worker stays out because of it."""
@@ -143,6 +144,10 @@ class GroupMembership:
         self._heed(claimed, claims)
         self._renew(claims)
 
+    def join_anew(self) -> None:
+        """Leave the group and join it again soon. By that Kafka gives out all slots that nobody has."""
+        self._joins_anew.set()
+
     def close(self, deadline: Deadline) -> None:
         """Leave the group."""
         self._stopping.set()
@@ -193,6 +198,7 @@ class GroupMembership:
     def _serve(self) -> None:
         self._contested, self._namesake = False, None
         self._claimed, self._is_member, self._is_overwritten = None, False, False
+        self._joins_anew.clear()
         member = self._member = self._join(self._worker_id, self)
         try:
             while not self._stopping.is_set():
@@ -203,6 +209,8 @@ class GroupMembership:
                 self._claim()
                 if self._namesake is not None:
                     raise ConnectError(self._namesake)
+                if self._joins_anew.is_set():
+                    raise RetriableError("The slots topic was made anew, so this worker joins anew.")
                 if self._contested:
                     raise RetriableError("Other workers have claimed slots of this worker, so it joins anew.")
         finally:

@@ -36,6 +36,7 @@ class Member:
 class Cluster:
     def __init__(self):
         self.world, self.members, self.herders, self.leases = World(), {}, {}, {}
+        self.memberships = {}
 
     def start(self, name, address=None, **keys):
         def join(worker_id, listener):
@@ -46,7 +47,9 @@ class Cluster:
 
         def membership(configs):
             enabled = keys.get("exactly.once.source.support") == "enabled"
-            return GroupMembership(configs, join, self.leases[name], 2, in_transactions=enabled)
+            joined = GroupMembership(configs, join, self.leases[name], 2, in_transactions=enabled)
+            self.memberships[name] = joined
+            return joined
 
         self.herders[name] = self.world.herder(membership, worker_id=address or f"{name}:1", **keys)
         eventually(lambda: name in self.members)
