@@ -1,4 +1,4 @@
-"""Follows one table, or the query: plans it anew when its columns change or after it failed.
+"""Follows one table, or the query: plans it anew when its columns or its key change, or after it failed.
 
 Owned by the reading thread.
 """
@@ -135,12 +135,13 @@ class FollowedTable:
 
     def read(self) -> Batch | None:
         """Return the next page as `TableReader.read` does. ConnectError: this table cannot go on."""
+        # The caller asks for more, so it has taken the last batch and its bad rows. This comes before each look, as a
+        # new plan begins at the last place that was taken.
+        self._take_place(self._last_read)
+        self._last_read = None
         if self._reader is None or (not self._reader.is_reading and time.monotonic() >= self._look_at_s):
             self._look()
         assert self._reader is not None
-        # The caller asks for more, so it has taken the last batch and its bad rows.
-        self._take_place(self._last_read)
-        self._last_read = None
         if self._begins is not None:
             # The place where reading begins ("now") is stored first. At the next start "now" would be later, and rows
             # from before it would be left out.
@@ -160,7 +161,7 @@ class FollowedTable:
             raise
         bad = self._bad[:]
         self._bad.clear()
-        if bad and self._look():
+        if bad and self._look_behind_page():
             # These rows were read with the columns that the table had before.
             return None
         self.failure = None
@@ -194,13 +195,30 @@ class FollowedTable:
         if self._reader is not None:
             self._reader.abandon()
 
+    def _look_behind_page(self) -> bool:
+        """Look at the table while a page is read but not given; return False if the page was read with its columns.
+
+        If the look fails, the page is read again, as the reader's place is behind it already.
+        """
+        assert self._reader is not None
+        try:
+            try:
+                return self._look()
+            except RetriableError:
+                # The server may have no connection left beside those that read.
+                self._reader.leave()
+                return self._look()
+        except BaseException:
+            self.abandon()
+            self._reader = self._plan = None
+            raise
+
     def _look(self) -> bool:
         """Plan the table anew; return False if it is as it was."""
         plan = self._connections.asked(lambda database: self._make_plan(database, self._last))
         self._look_at_s = time.monotonic() + self._look_s
         self._note(self.label, [spot.text for spot in plan.blind_spots if spot.is_noted])
-        known = self._plan
-        if known is not None and (plan.format.columns, plan.described) == (known.format.columns, known.described):
+        if self._plan is not None and plan.is_like(self._plan):
             return False
         if plan.begins is not None:
             self.go_on_from(plan.partition, plan.begins)

@@ -154,6 +154,7 @@ class PlanBuilder:
             begins=self._offset_of(begin_us) if self._begins_now(stored) else None,
             described=self._described,
             counts_unread=scans is False and not config.query_suffix,
+            made_for=(self._order, self._record_key(), self._by_snapshots),
         )
 
     def _scans(self, mode: Mode) -> bool | None:

@@ -129,7 +129,8 @@ class ReadingPlan:
     record key, and `names_row` those that tell a person which row it is. `blind_spots` tell which changes are not seen.
     `begins` is the offset of a beginning that depends on the present time ("now"), or None if reading begins elsewhere.
     `described` are the columns for which the plan was made, or None if they are not watched. With `counts_unread` an
-    index allows rows behind a place to be counted without reading the table.
+    index allows rows behind a place to be counted without reading the table. `made_for` is what else of the table the
+    plan depends on, such as its key.
     """
 
     label: str
@@ -151,6 +152,12 @@ class ReadingPlan:
     begins: Offset | None = None
     described: Described | None = None
     counts_unread: bool = False
+    made_for: tuple[object, ...] = ()
+
+    def is_like(self, other: ReadingPlan) -> bool:
+        """Return True if the other plan was made for a table of the same columns and key."""
+        mine, others = ((plan.format.columns, plan.described, plan.made_for) for plan in (self, other))
+        return mine == others
 
 
 @dataclass(slots=True)
