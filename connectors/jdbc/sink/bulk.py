@@ -11,7 +11,7 @@ from connect.api.optional.bulk import BulkChunk, BulkSinkContext, WrittenChunk
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.jdbc.sink.database import TargetDatabase
-from connectors.jdbc.sink.own_tables import NotedChunk, WrittenChunks
+from connectors.jdbc.sink.own_tables import NotedChunk, RowPlace, WrittenChunks, places_of
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.writer import Admitted, Bad, TableWriter
 
@@ -78,19 +78,19 @@ class JdbcBulkWriter:
     def _reject(self, batch: Batch, noted: NotedChunk) -> None:
         assert batch.consumed is not None
         reasons = noted.refused.get(batch.consumed.topic_partition, {})
-        offsets = batch.consumed.offsets.to_pylist() if reasons else []
-        bad = {row: ConnectError(reasons[offset]) for row, offset in enumerate(offsets) if offset in reasons}
+        places = places_of(batch.consumed) if reasons else []
+        bad = {row: ConnectError(reasons[place]) for row, place in enumerate(places) if place in reasons}
         if bad:
             self._ctx.reject(batch, bad)
 
 
 def _noted(batches: Iterable[Batch], bad: Iterable[Bad]) -> NotedChunk:
     rows = 0
-    refused: dict[TopicPartition, dict[int, str]] = {}
+    refused: dict[TopicPartition, dict[RowPlace, str]] = {}
     for batch, reasons in zip(batches, bad, strict=True):
         rows += len(batch) - len(reasons)
         assert batch.consumed is not None
+        places = places_of(batch.consumed) if reasons else []
         for row, why in reasons.items():
-            offset = batch.consumed.offsets[row].as_py()
-            refused.setdefault(batch.consumed.topic_partition, {})[offset] = str(why)
+            refused.setdefault(batch.consumed.topic_partition, {})[places[row]] = str(why)
     return NotedChunk(rows, refused)

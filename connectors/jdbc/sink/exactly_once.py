@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from connect.api.optional.topic_ids import TopicIds
 from connect.api.records import Batch, TopicPartition
 from connect.lib.deadline import Deadline
-from connectors.jdbc.sink.own_tables import WrittenOffsets
+from connectors.jdbc.sink.own_tables import WrittenOffsets, places_of
 from connectors.jdbc.sink.writer import Bad, TableWriter
 
 TopicId = Callable[[str, Deadline], str | None]
@@ -35,7 +35,7 @@ class OnceWriter:
         partition, next_offset = batch.consumed.topic_partition, batch.consumed.next_offset
         placed = self._topic_ids.placed(batch, deadline).consumed
         topic_id = (placed.topic_id if placed is not None else None) or ""
-        offsets: list[int] = batch.consumed.offsets.to_pylist()
+        places = places_of(batch.consumed)
         is_first = partition not in self._reads
         if is_first:
             self._offsets.make(partition, topic_id)
@@ -47,11 +47,11 @@ class OnceWriter:
             if is_first:
                 # The first offset of the first read is the committed one. Dead letters of records before it are in
                 # Kafka.
-                written = written.without_refused_before(offsets[0])
-            left = [row for row, offset in enumerate(offsets) if not written.has(offset)]
+                written = written.without_refused_before(places[0].offset)
+            left = [row for row, place in enumerate(places) if not written.has(place)]
             bad = self._writer.write(connection, admitted.only(left))
-            refused = {offsets[row]: str(why) for row, why in bad.items()}
-            self._offsets.note(connection, partition, topic_id, written.plus(offsets, refused, base))
+            refused = {places[row]: str(why) for row, why in bad.items()}
+            self._offsets.note(connection, partition, topic_id, written.plus(places, refused, base))
             return bad
 
         bad = self._writer.in_transaction(f"writing rows of topic {batch.topic}", work)

@@ -9,56 +9,107 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
-from typing import Any, Final
+from itertools import groupby, repeat
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql as my
 
 from connect.api.errors import ConnectError
 from connect.api.optional.bulk import BulkChunk
-from connect.api.records import TopicPartition
+from connect.api.records import Consumed, TopicPartition
 from connectors.jdbc.sink.database import TargetDatabase
 from connectors.jdbc.sink.refusals import RefusedRowsError
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
 _LONG: Final = sa.Text().with_variant(my.LONGTEXT(), "mysql", "mariadb")
-Reasons = Mapping[int, str]
-"""Holds the reasons why rows were refused, by the rows' offsets."""
+
+
+class RowPlace(NamedTuple):
+    """Names one row of a partition: by the offset of its record, and its number among the rows that transforms made of
+    the record. A record of one row has the number 0.
+    """
+
+    offset: int
+    number: int = 0
+
+    @property
+    def text(self) -> str:
+        """Write the place as text."""
+        return f"{self.offset}+{self.number}" if self.number else str(self.offset)
+
+    @classmethod
+    def parse(cls, text: str) -> RowPlace:
+        """Parse the text of a place."""
+        offset, _, number = text.partition("+")
+        return cls(int(offset), int(number or 0))
+
+
+def places_of(consumed: Consumed) -> list[RowPlace]:
+    """Return the places of a batch's rows."""
+    offsets: list[int] = consumed.offsets.to_pylist()
+    numbers = repeat(0) if consumed.row_numbers is None else consumed.row_numbers.to_pylist()
+    return [RowPlace(offset, number) for offset, number in zip(offsets, numbers, strict=False)]
+
+
+Reasons = Mapping[RowPlace, str]
+"""Holds the reasons why rows were refused, by the rows' places."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Tells which rows of a partition are written: all offsets before `base`, and those of `above`; `refused` are among
-    them.
+    """Tells which rows of a partition are written: those of all offsets before `base`, and those of `above`; `refused`
+    are among them.
 
     Rows of one read may come as several batches with interleaved offsets, so that one offset cannot tell it.
     """
 
     base: int
-    above: frozenset[int]
+    above: frozenset[RowPlace]
     refused: Reasons
 
-    def has(self, offset: int) -> bool:
-        """Return True if this record is written. A record that was refused is tried again, for its dead letter."""
-        return (offset < self.base or offset in self.above) and offset not in self.refused
+    def has(self, place: RowPlace) -> bool:
+        """Return True if this row is written. A row that was refused is tried again, for its dead letter."""
+        return (place.offset < self.base or place in self.above) and place not in self.refused
 
-    def plus(self, offsets: Iterable[int], refused: Reasons, base: int) -> Written:
+    def plus(self, places: Iterable[RowPlace], refused: Reasons, base: int) -> Written:
         """Return what is written with a further batch. All offsets before `base` are written."""
-        given = frozenset(offsets)
+        given = frozenset(places)
         base = max(self.base, base)
-        kept = {offset: why for offset, why in self.refused.items() if offset not in given}
-        return Written(base, frozenset(o for o in self.above | given if o >= base), {**kept, **refused})
+        kept = {place: why for place, why in self.refused.items() if place not in given}
+        return Written(base, frozenset(p for p in self.above | given if p.offset >= base), {**kept, **refused})
 
     def without_refused_before(self, offset: int) -> Written:
         """Return this without the refused rows before an offset, whose dead letters are known to be in Kafka."""
-        return replace(self, refused={o: why for o, why in self.refused.items() if o >= offset})
+        return replace(self, refused={place: why for place, why in self.refused.items() if place.offset >= offset})
 
 
 def runs_of(offsets: Iterable[int]) -> list[tuple[int, int]]:
     """Return the offsets as pairs of the first and the last of each run without a gap."""
     found = (list(run) for _, run in groupby(enumerate(sorted(offsets)), lambda pair: pair[1] - pair[0]))
     return [(run[0][1], run[-1][1]) for run in found]
+
+
+def places_to_text(places: Iterable[RowPlace]) -> str:
+    """Write places as JSON: runs of offsets, and in threes each offset twice with the number of a row made of it."""
+    given = list(places)
+    runs = runs_of(place.offset for place in given if not place.number)
+    numbered = [(place.offset, place.offset, place.number) for place in sorted(given) if place.number]
+    return json.dumps([*runs, *numbered])
+
+
+def places_from_text(text: str) -> frozenset[RowPlace]:
+    """Return the places that `places_to_text` wrote."""
+    runs = json.loads(text)
+    return frozenset(RowPlace(offset, *number) for first, last, *number in runs for offset in range(first, last + 1))
+
+
+def _texts(reasons: Reasons) -> dict[str, str]:
+    return {place.text: why for place, why in reasons.items()}
+
+
+def _reasons(found: Mapping[str, str]) -> dict[RowPlace, str]:
+    return {RowPlace.parse(place): why for place, why in found.items()}
 
 
 class WrittenOffsets:
@@ -96,14 +147,12 @@ class WrittenOffsets:
         # An UPDATE locks the row on every database; SELECT … FOR UPDATE does not.
         connection.execute(self._table.update().where(*where).values(base=self._table.c.base))
         found = connection.execute(sa.select(self._table).where(*where)).mappings().one()
-        above = frozenset(o for first, last in json.loads(found["above"]) for o in range(first, last + 1))
-        return Written(found["base"], above, {int(o): why for o, why in json.loads(found["refused"]).items()})
+        return Written(found["base"], places_from_text(found["above"]), _reasons(json.loads(found["refused"])))
 
     def note(self, connection: sa.Connection, partition: TopicPartition, topic_id: str, written: Written) -> None:
         """Note what is written of a partition."""
-        values = {
-            "base": written.base, "above": json.dumps(runs_of(written.above)), "refused": json.dumps(written.refused),
-        }  # fmt: skip
+        above, refused = places_to_text(written.above), json.dumps(_texts(written.refused))
+        values = {"base": written.base, "above": above, "refused": refused}
         where = self._is(self._key(partition, topic_id))
         connection.execute(self._table.update().where(*where).values(values))
 
@@ -152,7 +201,7 @@ class WrittenChunks:
             if found is None:
                 raise ConnectError(f"Chunk {chunk.id} of {chunk.job} can neither be noted nor found.") from None
             refused = {
-                TopicPartition(topic, partition): {int(o): why for o, why in reasons.items()}
+                TopicPartition(topic, partition): _reasons(reasons)
                 for topic, partition, reasons in json.loads(found["refused"])
             }
             return NotedChunk(found["written_rows"], refused)
@@ -160,7 +209,7 @@ class WrittenChunks:
 
     def note(self, connection: sa.Connection, chunk: BulkChunk, noted: NotedChunk) -> None:
         """Note what is written of a chunk."""
-        refused = [[*partition, reasons] for partition, reasons in noted.refused.items()]
+        refused = [[*partition, _texts(reasons)] for partition, reasons in noted.refused.items()]
         values = {"written_rows": noted.rows, "refused": json.dumps(refused)}
         connection.execute(self._table.update().where(*self._is(chunk)).values(values))
 

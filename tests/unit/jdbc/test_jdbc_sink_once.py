@@ -5,10 +5,13 @@ twice.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,7 +22,7 @@ from connect.api.optional.bulk import BulkChunk
 from connect.api.records import Batch
 from connect.lib.deadline import Deadline
 from connectors.jdbc.sink.bulk import JdbcBulkWriter
-from connectors.jdbc.sink.own_tables import runs_of
+from connectors.jdbc.sink.own_tables import RowPlace, places_from_text, places_to_text, runs_of
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 
 CHECKED = f"CREATE TABLE {TOPIC} (id INTEGER, name TEXT CHECK (name <> 'refused'))"
@@ -101,6 +104,35 @@ def test_a_row_that_was_refused_is_given_up_again_until_its_letter_is_committed(
         put(task, batch(numbered(3, 5), first=3))
     assert table.rows("id") == [(0,), (2,), (3,), (4,)]
     assert table.run("SELECT refused FROM connect_offsets") == [("{}",)]
+
+
+def numbered_rows(ids: Sequence[int], offset: int, numbers: Sequence[int]) -> Batch:
+    """Rows that a transform made of the record at an offset."""
+    made = batch([{"id": n, "name": "refused" if n == 13 else f"n{n}"} for n in ids], first=offset)
+    assert made.consumed is not None
+    place = replace(
+        made.consumed, offsets=pa.array([offset] * len(ids)), row_numbers=pa.array(numbers), next_offset=offset + 1
+    )
+    return replace(made, consumed=place)
+
+
+def test_rows_that_a_transform_made_of_one_record_are_each_written_once(table: SqliteTable):
+    # They come as several batches where their topics or schemas differ.
+    config = table.config(exactly__once="true")
+    parts = [numbered_rows([10], 5, [1]), numbered_rows([11, 13], 5, [2, 3]), numbered_rows([12], 5, [4])]
+    for read in (parts[:1], parts, parts):  # killed behind the first one, then before the offset was committed
+        with opened(config) as task:
+            refused = [put(task, one) for one in read]
+    assert [list(bad) for bad in refused] == [[], [1], []]
+    assert table.rows("id") == [(10,), (11,), (12,)]
+    assert [key for (text,) in table.run("SELECT refused FROM connect_offsets") for key in json.loads(text)] == ["5+3"]
+
+
+@given(st.frozensets(st.builds(RowPlace, st.integers(0, 9), st.integers(0, 3))))
+def test_places_are_what_their_text_says(places):
+    assert places_from_text(places_to_text(places)) == places
+    assert {RowPlace.parse(place.text) for place in places} == places
+    assert places_from_text("[[3, 5]]") == {RowPlace(3), RowPlace(4), RowPlace(5)}, "as former versions wrote it"
 
 
 def test_without_it_records_are_written_again(table: SqliteTable):
