@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connect.api.records import Batch, Column
 from connect.lib.halving import refused_rows
+from connectors.jdbc.sink.alike_rows import Fields, alike, fields_of, may_be_gathered
 from connectors.jdbc.sink.changes import changes_of, deletes_first, writes_before_delete
 from connectors.jdbc.sink.database import DeniedError, RefusedAtCommitError, TargetDatabase
 from connectors.jdbc.sink.deferred_constraints import late_refusals
@@ -143,18 +144,27 @@ class TableWriter:
                     deleted.add(key)
                 elif key not in deleted:
                     places.append(place)
-            if not places:
-                return set()
-            columns = self._cells(target, shape.members, batch.take(places))
-            keyed = _keyed(columns, target)
+            rows = batch.take(places)
+            fields = fields_of(rows.values) or [frozenset()] * len(places)
             with self._database.part(connection):
-                found = self._statements.there(connection, target, columns.take(keyed)) if keyed else set()
+                found = {
+                    numbers[place]
+                    for numbers in alike(fields, gathers=True)
+                    for place in self._there(connection, target, rows.take(numbers))
+                }
         except DeniedError as error:
             _log.warning("Rows that an earlier try has written cannot be told from bad ones: %s", error.message)
             return set()
         except (SchemaError, RefusedRowsError):
             return set()  # a value has no form in the table, so that its rows have to be looked at one by one
-        return {places[keyed[number]] for number in found}
+        return {places[number] for number in found}
+
+    def _there(self, connection: sa.Connection, target: Target, rows: Batch) -> set[int]:
+        """Return the numbers of rows that are in the table with the same values; all of them have the same fields."""
+        columns = self._cells(target, shape_of(self._config, rows).members, rows)
+        keyed = _keyed(columns, target)
+        found = self._statements.there(connection, target, columns.take(keyed)) if keyed else set()
+        return {keyed[number] for number in found}
 
     def _write(self, connection: sa.Connection, admitted: Admitted) -> Bad:
         rows = admitted.rows
@@ -214,6 +224,22 @@ class TableWriter:
         return bad
 
     def _land(self, connection: sa.Connection, batch: Batch) -> None:
+        fields = fields_of(batch.values)
+        if fields is None:
+            self._land_alike(connection, batch)
+            return
+        for numbers in alike(fields, gathers=self._gathers(batch, fields)):
+            self._land_alike(connection, batch.take(numbers))
+
+    def _gathers(self, batch: Batch, fields: Sequence[Fields]) -> bool:
+        """Return True if rows may be written in another order, as those of each key keep theirs."""
+        if not (self._config.is_keyed or self._config.delete_enabled):
+            return True
+        target = self._targets.ready(batch.topic, None)
+        keys = self._cells(target, shape_of(self._config, batch).keys, batch)
+        return may_be_gathered(fields, keys) and not self._statements.may_meet(target, keys)
+
+    def _land_alike(self, connection: sa.Connection, batch: Batch) -> None:
         shape = shape_of(self._config, batch)
         target = self._targets.ready(batch.topic, None)
         missing = target.missing(shape.members)

@@ -55,6 +55,18 @@ def test_rows_of_an_earlier_try_are_done_and_others_are_bad(table: SqliteTable):
     assert table.rows() == [(1, "a"), (2, "b"), (4, "d"), (5, "e"), (6, "f"), (7, "g"), (8, "h")]
 
 
+def test_rows_without_a_schema_of_an_earlier_try_are_done_whatever_fields_they_lack(table: SqliteTable):
+    table.run(f"ALTER TABLE {TOPIC} ADD COLUMN age INTEGER DEFAULT 7")
+    rows = [{"id": 1, "name": "a"}, {"id": 2, "age": 5}, {"id": 3}]
+    first = begun(table)
+    assert put(first, batch(rows, schema=None)) == {}
+    first.close()
+    again = begun(table)
+    assert put(again, batch([*rows, {"id": 2, "age": 6}], schema=None)).keys() == {3}
+    again.close()
+    assert table.rows("id, name, age") == [(1, "a", 7), (2, None, 5), (3, None, 7)]
+
+
 def test_a_row_behind_a_delete_of_its_key_is_written_again(table: SqliteTable):
     settings = {"pk__mode": "record_key", "delete__enabled": "true"}
     given, keys = [*named((1, "a")), None, *named((1, "b"), (2, "c"))], [{"id": n} for n in (1, 1, 1, 2)]

@@ -134,6 +134,38 @@ def test_rows_without_a_schema_go_into_a_table_that_is_there(table: SqliteTable)
     assert table.rows() == [(1, "a"), (2, None)]
 
 
+BESIDE = {"id": 9, "name": "i", "age": 9}
+"""A row with all fields, beside which others lack some."""
+
+
+@pytest.mark.parametrize("beside", [[], [BESIDE]], ids=["alone", "beside a row with all fields"])
+def test_a_field_that_a_row_without_a_schema_lacks_keeps_its_value(table: SqliteTable, beside):
+    table.run(f"CREATE TABLE {TOPIC} (id INTEGER PRIMARY KEY, name TEXT, age INTEGER)")
+    table.run(f"INSERT INTO {TOPIC} VALUES (1, 'a', 1), (2, 'b', 2)")
+    with opened(table.config(insert__mode="upsert", pk__mode="record_value", pk__fields="id")) as task:
+        given = [[{"id": 1, "age": 5}, *beside, {"id": 2, "name": "z"}], [{"id": 2, "age": 7}, {"id": 2, "name": None}]]
+        for first, some in enumerate(given):
+            assert put(task, batch(some, first=first * 3, schema=None)) == {}
+    assert table.rows("id, name, age")[:2] == [(1, "a", 5), (2, None, 7)]
+
+
+@pytest.mark.parametrize("mode", ["insert", "upsert"])
+def test_a_field_that_a_row_without_a_schema_lacks_has_the_columns_default(table: SqliteTable, mode):
+    table.run(f"CREATE TABLE {TOPIC} (id INTEGER PRIMARY KEY, name TEXT DEFAULT 'new')")
+    with opened(table.config(insert__mode=mode, pk__mode="record_value", pk__fields="id")) as task:
+        assert put(task, batch([{"id": 1}, {"id": 2, "name": "b"}, {"id": 3}], schema=None)) == {}
+    assert table.rows() == [(1, "new"), (2, "b"), (3, "new")]
+
+
+def test_rows_without_a_schema_and_deletes_keep_their_order(table: SqliteTable):
+    table.run(f"CREATE TABLE {TOPIC} (id INTEGER PRIMARY KEY, name TEXT, age INTEGER)")
+    given = [None, {"id": 1, "age": 5}, {"id": 2, "name": "b"}, None, {"id": 1, "name": "z"}]
+    keys = [{"id": n} for n in (2, 1, 2, 1, 1)]
+    with opened(table.config(**UPSERT)) as task:
+        assert put(task, batch(given, keys=keys, schema=None)) == {}
+    assert table.rows("id, name, age") == [(1, "z", None), (2, "b", None)]
+
+
 def test_bad_rows_are_left_out_alone(table: SqliteTable):
     table.run(f"CREATE TABLE {TOPIC} (id INTEGER PRIMARY KEY, name TEXT NOT NULL CHECK (name <> 'refused'))")
     with opened(table.config(insert__mode="upsert", pk__mode="record_key")) as task:
