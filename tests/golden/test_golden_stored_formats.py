@@ -77,7 +77,8 @@ def _table_offset(key: bytes, value: bytes) -> object:
     elif first := offsets.initial_read_of(found):
         made = offsets.initial_read(*first)
     elif (ended := offsets.safe_pass_of(found)) != (None, None, None):
-        made = offsets.safe_pass(offsets.mark_of(found), *ended, server=offsets.safe_server_of(found))
+        server, table = offsets.safe_server_of(found), offsets.safe_table_of(found)
+        made = offsets.safe_pass(offsets.mark_of(found), *ended, server=server, table=table)
     else:
         made = offsets.bulk_progress(offsets.bulk_key_of(found), offsets.bulk_rows_of(found))
     return key, encode_value("orders", made)

@@ -27,6 +27,7 @@ from connectors.jdbc.settled import snapshots
 from connectors.jdbc.settled.server_lineage import Lineage, Lineages
 from connectors.jdbc.settled.settled_time import Observation, SettledTime
 from connectors.jdbc.settled.snapshots import Snapshot
+from connectors.jdbc.settled.table_parts import Parts
 
 _log = logging.getLogger(__name__)
 # sa.false() is not used: Oracle has no FALSE, and SQLAlchemy writes 0 for it, which is no condition in Oracle.
@@ -55,6 +56,16 @@ class Marks(Protocol):
 
     def forget(self) -> None:
         """Forget what was delivered: the rows were of another server."""
+
+
+class PartsWatch(Protocol):
+    """Tells which table has the name that is followed, and which tables became parts of it."""
+
+    def now(self, database: Database, ended: Snapshot | None, running: Snapshot) -> Parts:
+        """Return the table and the parts that it got by transactions of `running` that are not of `ended`."""
+
+    def rows_of(self, parts: Parts) -> sa.ColumnElement[bool]:
+        """Return the condition for the rows of the parts that it got."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +128,9 @@ class IdMarks:
 class SnapshotPasses:
     """Reads a PostgreSQL table so that every pass has the rows that were committed since the last one.
 
-    The pass reads in the order of the mode, from the mark. Its offset holds the mark, the transactions of the last pass
-    and of this one, and the place within it: a restart goes on where it was, with every row once.
+    A table that was attached as a partition since then counts as committed with it. The pass reads in the order of the
+    mode, from the mark. Its offset holds the mark, the transactions of the last pass and of this one, and the place
+    within it: a restart goes on where it was, with every row once.
     """
 
     def __init__(
@@ -129,6 +141,7 @@ class SnapshotPasses:
         marks: Marks,
         stored: Offset | None,
         *,
+        parts: PartsWatch,
         lineages: Lineages | None = None,
     ) -> None:
         self._make = make
@@ -143,6 +156,8 @@ class SnapshotPasses:
         self._lineages = lineages or Lineages()
         server = offsets.safe_server_of(stored)
         self._server = None if server is None else Lineage.parse(server)
+        self._parts = parts
+        self._table = offsets.safe_table_of(stored)
         self._seen: Observation | None = None
         self._mode = make(self._mark if at is None else at)
         self.order, self.keep = self._mode.order, self._mode.keep
@@ -159,14 +174,24 @@ class SnapshotPasses:
         now, is_whole = snapshots.pin(database)
         known = [snapshot for snapshot in (self._ended, self._running) if snapshot is not None]
         if known and not (is_known and all(one.precedes(later) for one, later in pairwise([*known, now]))):
-            _log.warning("The stored transactions are not of this server or too old: rows after the mark come again.")
-            self._ended = self._running = self._head = None
-            self._marks.forget()
-            self._mode = self._make(self._mark)
+            self._forget("The stored transactions are not of this server or too old")
+        parts = self._parts.now(database, self._ended, self._running or now)
+        if (self._ended or self._running) and self._table not in {None, parts.oid}:
+            self._forget("The table was replaced by another one of its name")
+        self._table = parts.oid
         self._seen = seen if is_whole and self._running is None else None
         self._running = self._running or now
         conditions = [snapshots.ended_by(self._running, self._xmin)]
-        return conditions if self._ended is None else [*conditions, snapshots.ended_after(self._ended, self._xmin)]
+        if self._ended is None:
+            return conditions
+        unread = snapshots.ended_after(self._ended, self._xmin)
+        return [*conditions, sa.or_(unread, self._parts.rows_of(parts)) if parts.attached else unread]
+
+    def _forget(self, why: str) -> None:
+        _log.warning("%s: rows after the mark come again.", why)
+        self._ended = self._running = self._head = None
+        self._marks.forget()
+        self._mode = self._make(self._mark)
 
     def _meet(self, database: Database) -> bool:
         """Return True if transactions have the same numbers on this server as when rows were read last."""
@@ -197,7 +222,8 @@ class SnapshotPasses:
         if page.following is None:
             return self._end()
         ended = None if self._ended is None else self._ended.text
-        return offsets.safe_pass(self._mark or {}, ended, self._running.text, at, self._server_text)
+        now = self._running.text
+        return offsets.safe_pass(self._mark or {}, ended, now, at, server=self._server_text, table=self._table)
 
     def finished(self, until_us: int | None) -> Offset | None:
         """Return the offset with the new mark if the mark has moved in a pass without further rows; else None."""
@@ -214,7 +240,7 @@ class SnapshotPasses:
             self._mark = self._marks.next(self._mark, self._head, self._seen)
         self._ended, self._running, self._seen = self._running, None, None
         self._mode = self._make(self._mark)
-        return offsets.safe_pass(self._mark or {}, self._ended.text, server=self._server_text)
+        return offsets.safe_pass(self._mark or {}, self._ended.text, server=self._server_text, table=self._table)
 
     @property
     def _server_text(self) -> str | None:

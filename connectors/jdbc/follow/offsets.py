@@ -122,15 +122,22 @@ def _text(mark: Offset) -> str:
 
 
 def safe_pass(
-    mark: Offset, ended: str | None, pass_ended: str | None = None, at: Offset | None = None, server: str | None = None
+    mark: Offset,
+    ended: str | None,
+    pass_ended: str | None = None,
+    at: Offset | None = None,
+    *,
+    server: str | None = None,
+    table: int | None = None,
 ) -> dict[str, object]:
     """Return the safe mark in Confluent's members, and behind it what was delivered beyond the mark.
 
     `ended` describes the transactions whose rows were delivered. `pass_ended` and `at` belong to a pass that was broken
     off: its transactions, and the place up to which it was delivered. `server` names the server that numbered the
-    transactions.
+    transactions, and `table` is the oid of the table that was read.
     """
-    state = {"ended": ended, "pass": pass_ended, "at": None if at is None else dict(at), "server": server}
+    place = None if at is None else dict(at)
+    state = {"ended": ended, "pass": pass_ended, "at": place, "server": server, "table": table}
     text = json.dumps({k: v for k, v in state.items() if v is not None}, separators=(",", ":"))
     return {**mark, SAFE_PASS: text}
 
@@ -146,6 +153,12 @@ def safe_server_of(offset: Offset | None) -> str | None:
     """Return the server that numbered the transactions of `safe_pass_of`, or None if an older version stored them."""
     text = (offset or {}).get(SAFE_PASS)
     return json.loads(text).get("server") if isinstance(text, str) else None
+
+
+def safe_table_of(offset: Offset | None) -> int | None:
+    """Return the oid of the table that was read, or None if an older version stored the offset."""
+    text = (offset or {}).get(SAFE_PASS)
+    return json.loads(text).get("table") if isinstance(text, str) else None
 
 
 def mark_of(offset: Offset | None) -> Offset | None:

@@ -36,6 +36,7 @@ from connectors.jdbc.follow.reading import Described, ReadingPlan, TimestampBoun
 from connectors.jdbc.settings.config import JdbcSourceConfig
 from connectors.jdbc.settings.table_choice import TableName, topic_of
 from connectors.jdbc.settled.settled_time import SettledTime
+from connectors.jdbc.settled.table_parts import TableParts
 from connectors.jdbc.values.columns import RowFormat, TimeRules
 from connectors.jdbc.values.java_zones import day_begin_us, unrepeated_us, zone
 from connectors.jdbc.values.types import ColumnPlan, Raw
@@ -60,7 +61,7 @@ def assembled(database: Database, table: TableName, config: JdbcSourceConfig) ->
     )
     described = _described(database, table, every_column(named, quote=config.quotes_identifiers))
     shape = catalog.describe(database, table, config)
-    extra = tuple(name for name in (shape.row_id, "xmin" if shape.has_xmin else None) if name is not None)
+    extra = (*([] if shape.row_id is None else [shape.row_id]), *(("xmin", "tableoid") if shape.has_xmin else ()))
     source = table_source(
         named, shape.columns, quote=config.quotes_identifiers, extra=extra, suffix=config.query_suffix
     )
@@ -213,8 +214,11 @@ class PlanBuilder:
             marks = (
                 IdMarks() if self._config.mode == "incrementing" else TimestampMarks(self._mark_at, self._complete_us)
             )
-            xmin = self.source.column("xmin")
-            passes = SnapshotPasses(lambda at: self._mode(at, begin_us), xmin, self.settled_time, marks, stored)
+            assert self.table is not None
+            xmin, parts = self.source.column("xmin"), TableParts(self.table.quoted, self.source.column("tableoid"))
+            passes = SnapshotPasses(
+                lambda at: self._mode(at, begin_us), xmin, self.settled_time, marks, stored, parts=parts
+            )
             return passes, passes
         mode = self._mode(offsets.mark_of(stored), begin_us)
         if self._config.mode != "incrementing":

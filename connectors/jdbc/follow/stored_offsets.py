@@ -125,8 +125,9 @@ def _is_pass(value: object) -> bool:
     if not isinstance(value, dict):
         return False
     snapshots = [value[name] for name in ("ended", "pass") if value.get(name) is not None]
-    at, server = value.get("at"), value.get("server")
-    return all(map(_is_snapshot, snapshots)) and (at is None or _is_mark(at)) and isinstance(server, str | None)
+    at, server, table = value.get("at"), value.get("server"), value.get("table")
+    are_known = isinstance(server, str | None) and (table is None or type(table) is int)
+    return all(map(_is_snapshot, snapshots)) and (at is None or _is_mark(at)) and are_known
 
 
 _CHECKS: Final[Mapping[str, Callable[[object], str]]] = {

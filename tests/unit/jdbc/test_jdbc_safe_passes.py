@@ -18,6 +18,7 @@ from connectors.jdbc.follow.late_commits import IdMarks, SnapshotPasses, Timesta
 from connectors.jdbc.settled.server_lineage import Lineage, Lineages
 from connectors.jdbc.settled.settled_time import Observation
 from connectors.jdbc.settled.snapshots import Snapshot, ended_after, ended_by, pin
+from connectors.jdbc.settled.table_parts import Parts
 from connectors.jdbc.values.java_zones import instant_us, unrepeated_us, wall_clock
 from tests.unit.jdbc.jdbc_answers import BERLIN, HOUR_US, Answers, at, seen, us
 
@@ -37,6 +38,19 @@ class Servers(Lineages):
 
 
 ONE = Lineage("1700000000.5", "7710/00000001")
+
+
+class OneTable:
+    """A table with this oid, and the parts that it gets."""
+
+    def __init__(self, oid: int | None = 7, *attached: int) -> None:
+        self.parts = Parts(oid, attached)
+
+    def now(self, _database: object, _ended: Snapshot | None, _running: Snapshot) -> Parts:
+        return self.parts
+
+    def rows_of(self, parts: Parts) -> sa.ColumnElement[bool]:
+        return sa.column("tableoid").in_(parts.attached)
 
 
 class Rows:
@@ -73,7 +87,7 @@ def test_the_mark_moves_with_the_pass_after_one_that_was_broken_off():
         return modes[-1]
 
     marks = TimestampMarks(lambda instant: offsets.timestamp_incrementing(instant, -1), lambda settled: settled)
-    passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), marks, None, lineages=Servers(ONE))
+    passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), marks, None, parts=OneTable(), lineages=Servers(ONE))
     row: Any = pa.array([{"a": 1}])
     first = [(7, 9, [7])], ("7:9:7", False), [(7, "in progress")]
     database = Answers(*first, [(9, 9, [])], ("9:9:", False), [(9, 9, [])], ("9:9:", False))
@@ -101,7 +115,7 @@ def test_transactions_of_another_server_let_everything_after_the_mark_come_again
             return seen(10, 9)
 
     place = offsets.safe_pass(mark, *stored, at=None if stored[1] is None else mark | {"incrementing": 7})
-    passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), IdMarks(), place, lineages=Servers(ONE))
+    passes = SnapshotPasses(mode, sa.column("xmin"), Watch(), IdMarks(), place, parts=OneTable(), lineages=Servers(ONE))
     assert len(passes.begin(Answers([(9, 10, [])], ("10:10:", False)))) == 1
     assert begun[-1] == mark
     assert "come again" in caplog.text
@@ -128,7 +142,9 @@ def test_numbers_of_transactions_mean_something_as_far_as_a_server_did_not_give_
     mark = offsets.timestamp_incrementing(us(at(1)), 1)
     marks = TimestampMarks(lambda instant: offsets.timestamp_incrementing(instant, -1), lambda settled: settled)
     place = offsets.safe_pass(mark, "5:20:7", server=ONE.text)
-    passes = SnapshotPasses(Rows, sa.column("xmin"), Watch(), marks, place, lineages=Servers(now, first=first))
+    passes = SnapshotPasses(
+        Rows, sa.column("xmin"), Watch(), marks, place, parts=OneTable(), lineages=Servers(now, first=first)
+    )
     conditions = passes.begin(Answers([(30, 30, [])], ("30:30:", False)))
     assert len(conditions) == (1 if kept is None else 2)
     if kept is not None:
@@ -136,6 +152,36 @@ def test_numbers_of_transactions_mean_something_as_far_as_a_server_did_not_give_
         assert f"'{kept}'" in str(conditions[1].compile(**literals))
     passes.delivered(Page(pa.array([{"a": 1}]), (), ()))
     assert offsets.safe_server_of(passes.delivered(Page(pa.array([{"a": 1}]), (), None))) == now.text
+
+
+class StillNow:
+    def observe(self, _database: object) -> Observation:
+        return seen(10, 9)
+
+
+def test_rows_of_a_part_that_was_attached_count_as_committed_with_it():
+    place = offsets.safe_pass(offsets.incrementing(5), "5:20:7", server=ONE.text, table=7)
+    watched = OneTable(7, 70)
+    passes = SnapshotPasses(Rows, sa.column("xmin"), StillNow(), IdMarks(), place, parts=watched, lineages=Servers(ONE))
+    answers = [(30, 30, [])], ("30:30:", False)
+    _, unread = passes.begin(Answers(*answers))
+    assert str(unread).endswith("OR tableoid IN (__[POSTCOMPILE_tableoid_1])"), unread
+    watched.parts = Parts(7)
+    passes.finished(None)
+    _, unread = passes.begin(Answers(*answers))
+    assert "tableoid" not in str(unread)
+
+
+@pytest.mark.parametrize(("stored", "again"), [(7, False), (None, False), (6, True)])
+def test_rows_after_the_mark_come_again_from_another_table_of_the_name(stored, again, caplog):
+    place = offsets.safe_pass(offsets.incrementing(5), "5:20:7", server=ONE.text, table=stored)
+    passes = SnapshotPasses(
+        Rows, sa.column("xmin"), StillNow(), IdMarks(), place, parts=OneTable(), lineages=Servers(ONE)
+    )
+    conditions = passes.begin(Answers([(30, 30, [])], ("30:30:", False)))
+    assert len(conditions) == (1 if again else 2)
+    assert ("replaced by another one" in caplog.text) is again
+    assert offsets.safe_table_of(passes.delivered(Page(pa.array([{"a": 1}]), (), None))) == 7
 
 
 def test_a_server_says_who_it_is_as_far_as_it_may():

@@ -21,7 +21,7 @@ MARK = {"timestamp_nanos": 123_456_000, "incrementing": 42, "timestamp": 1_700_0
         offsets.bulk_progress((2**63 - 1, "'; DROP TABLE t"), 7),
         offsets.bulk_finished(1_700_000_000_123, 0),
         offsets.initial_read(MARK, (-5, 2**63)),
-        offsets.safe_pass(MARK, "5:9:6,7", "9:9:", MARK, "1.5 7/1"),
+        offsets.safe_pass(MARK, "5:9:6,7", "9:9:", MARK, server="1.5 7/1", table=16_400),
         offsets.safe_pass({}, None, "9:9:"),
     ],
 )
@@ -44,7 +44,16 @@ def test_what_was_stored_comes_back_whole(offset):
         ("initial_read", ["x", "[]", '{"mark":5,"bounds":[]}', '{"mark":{},"bounds":[]}', '{"mark":{"timestamp":1}}']),
         ("initial_read", ['{"mark":{"timestamp":"1"},"bounds":[]}', '{"mark":{"timestamp":1},"bounds":["1); DROP"]}']),
         ("safe_pass", ["x", "[]", '{"ended":5}', '{"ended":"1:2:3); DROP"}', '{"ended":"5:2:"}', '{"pass":"1:2"}']),
-        ("safe_pass", ['{"at":"x"}', '{"at":{"incrementing":"1"}}', '{"server":7}', f'{{"ended":"1:{10**19}:"}}']),
+        (
+            "safe_pass",
+            [
+                '{"at":"x"}',
+                '{"at":{"incrementing":"1"}}',
+                '{"server":7}',
+                '{"table":"t"}',
+                f'{{"ended":"1:{10**19}:"}}',
+            ],
+        ),
     ],
 )
 def test_what_nobody_can_have_stored_is_left_out_and_told_once(name, values, caplog: pytest.LogCaptureFixture):

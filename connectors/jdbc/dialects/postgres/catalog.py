@@ -105,10 +105,11 @@ class PostgresCatalog(Catalog):
 def _has_xmin(database: Database, table: TableName) -> bool:
     # The functions on snapshots exist since version 13. Foreign tables and views have no transaction in their rows.
     kind = sa.text(
-        "SELECT current_setting('server_version_num')::int >= 130000 AND c.relkind IN ('r', 'p') AND NOT EXISTS ("
-        "SELECT FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhrelid "
-        "WHERE i.inhparent = c.oid AND p.relkind = 'f') FROM pg_catalog.pg_class c "
-        "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = :name"
+        "WITH RECURSIVE parts AS (SELECT c.oid, c.relkind FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+        "ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = :name "
+        "UNION ALL SELECT c.oid, c.relkind FROM parts p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.oid "
+        "JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid) "
+        "SELECT bool_and(relkind IN ('r', 'p')) AND current_setting('server_version_num')::int >= 130000 FROM parts"
     ).bindparams(schema=table.schema or "", name=table.name)
     return bool(database.scalar(kind, f"reading the kind of table {table.full}"))
 
