@@ -49,10 +49,13 @@ def broken_values(worker: WorkerConfig) -> Iterator[ConfigProblem]:
             yield from error.problems
     if worker.rest_audit_log_file and (why := _unwritable(Path(worker.rest_audit_log_file))):
         yield ConfigProblem("rest.audit.log.file", f"{worker.rest_audit_log_file} of rest.audit.log.file {why}.")
-    host = worker.rest_advertised_host_name
-    if host and not _HOST.fullmatch(host):
-        text = f"Invalid value {host} for configuration rest.advertised.host.name: it is no name or address of a host."
-        yield ConfigProblem("rest.advertised.host.name", text)
+    for key, host in (
+        ("rest.advertised.host.name", worker.rest_advertised_host_name),
+        ("rest.advertised.certificate.name", worker.rest_advertised_certificate_name),
+    ):
+        if host and not _HOST.fullmatch(host):
+            text = f"Invalid value {host} for configuration {key}: it is no name or address of a host."
+            yield ConfigProblem(key, text)
     wanted = (worker.rest_advertised_listener or "").lower()
     if wanted and not any(address.lower().startswith(f"{wanted}:") for address in worker.listeners):
         yield ConfigProblem(

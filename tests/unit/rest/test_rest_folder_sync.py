@@ -143,6 +143,23 @@ def test_a_file_that_became_empty_deletes_no_connector(sync: FolderSync, rest: R
     assert sorted(rest.get("/connectors")) == ["orders", "other"]
 
 
+@pytest.mark.parametrize("suffix", ["yaml", "properties"])
+def test_a_file_that_was_cut_deletes_no_connector(sync: FolderSync, rest: Rest, folder: Path, suffix: str) -> None:
+    """What is left has no name any more, and would be taken for a connector of the file's name."""
+    sign = {"yaml": ": ", "properties": "="}[suffix]
+    keys = {"file": "/tmp/f", "topic": "t", "name": "orders", "connector.class": FILE_SOURCE}
+    lines = [f"{key}{sign}{text}\n" for key, text in keys.items()]
+    (folder / "other.json").write_text(wants("other"))
+    file = folder / f"file.{suffix}"
+    file.write_text("".join(lines))
+    assert reasons(sync) == {"orders": "Created", "other": "Created"}
+    for kept in (1, 2, 3):
+        file.write_text("".join(lines[:kept]))
+        for _ in range(3):
+            assert reasons(sync)[file.name] == "FileNotUsable"
+    assert sorted(rest.get("/connectors")) == ["orders", "other"]
+
+
 def test_a_file_is_not_read_while_it_is_written(rest: Rest, folder: Path) -> None:
     """The first half of a YAML is YAML, too: a connector with half of its keys, or one connector less."""
     whole = f"name: orders\nconnector.class: {FILE_SOURCE}\nfile: /tmp/f\ntopic: t\n"
