@@ -16,6 +16,7 @@ from connectors.bigquery.dedup.view_sql import has_memory, remembered_order
 from connectors.bigquery.dedup.window import Late
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.modes.mode import SqlNames, TableWriter, WriterFactory
+from connectors.bigquery.modes.view_names import taken_names
 from connectors.bigquery.rows.table_schema import Columns, by_name, float_names
 
 _INTERVAL_MS: Final = 900_000
@@ -40,6 +41,7 @@ class CompactMode(MergeMode):
     def problems(self) -> Iterator[ConfigProblem]:
         """Yield the settings with which a log costs too much or has no exact view, and the problems of every mode."""
         yield from super().problems()
+        yield from taken_names(self._config.named_topics, self._config.table_names, self._config.view_suffix)
         if self._config.dedup_keep == Keep.FIRST:
             yield ConfigProblem(
                 "dedup.keep",

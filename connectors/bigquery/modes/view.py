@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from connect.api.errors import ConfigProblem
 from connectors.bigquery.dedup.rules import CLEARS, SOFT_DELETED, DedupColumns, DedupRules, Deletes, flat
 from connectors.bigquery.dedup.side_tables import cleared_table, deletes_table
 from connectors.bigquery.dedup.view_sql import LatestView, Memory
 from connectors.bigquery.modes.keyed import KeyedMode
 from connectors.bigquery.modes.mode import SqlNames, TableWriter, WriterFactory
+from connectors.bigquery.modes.view_names import taken_names
 from connectors.bigquery.rows.table_schema import Columns, by_name
 
 
@@ -31,6 +33,11 @@ class ViewMode(KeyedMode):
         rules = super().rules
         deletes = Deletes.IGNORE if rules.deletes is Deletes.IGNORE else Deletes.SOFT
         return replace(rules, deletes=deletes, stores_clears=rules.clears)
+
+    def problems(self) -> Iterator[ConfigProblem]:
+        """Yield the tables that have the names of views, and the problems of every mode."""
+        yield from super().problems()
+        yield from taken_names(self._config.named_topics, self._config.table_names, self._config.view_suffix)
 
     def table_writer(self, writers: WriterFactory) -> TableWriter:
         """Return a writer that adds rows."""

@@ -261,6 +261,16 @@ def test_a_window_needs_a_column_that_says_which_partition():
     assert "dedup.window" in problems(dedup__late="drop")["dedup.late"]
 
 
+@pytest.mark.parametrize("mode", ["compact", "view"])
+def test_a_table_with_the_name_of_anothers_view_is_told(mode):
+    """Task and view would take the name from each other for ever."""
+    given = {"dedup__mode": mode, "topics": "o, o_latest, other"}
+    assert "topic o is o_latest, which is the table of topic o_latest" in problems(**given)["dedup.view.suffix"]
+    assert parse(**given, dedup__view__suffix="_now").view_suffix == "_now"
+    assert parse(**given, topic2TableMap="o:orders").table_names.table("o") == "orders"
+    assert parse(**{**given, "dedup__mode": "merge"}).named_topics == ("o", "o_latest", "other")
+
+
 def test_types_and_labels_of_new_tables():
     given = parse(table__column__types="a.b:json, at:DATETIME", table__labels="team:shop,stage:")
     assert given.type_rules.chosen == {"a.b": ColumnType.JSON, "at": ColumnType.DATETIME}
