@@ -103,8 +103,7 @@ def sample_records(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> A
 def write_made(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
     """Make records and write them to topics."""
     batches = [batch for topic in asked["topics"] for batch in made_records(parts, topic, asked["records"])]
-    servers = parts.clients.worker_properties["bootstrap.servers"]
-    ends = write_records(servers, batches, dict.fromkeys(asked["topics"], 1), deadline)
+    ends = write_records(parts.clients.worker_properties, batches, dict.fromkeys(asked["topics"], 1), deadline)
     return {"ends": [(place.topic, place.partition, end) for place, end in ends.items()]}
 
 
@@ -114,8 +113,7 @@ def write_changed(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> An
     place, span = TopicPartition(topic, number), OffsetRange(max(0, end - RECORDS), end)
     last = list(read_spans(reading_settings(parts), {place: span}, deadline))
     changed = changed_records(parts, [raw for raw in last if not raw.values.null_count])
-    servers = parts.clients.worker_properties["bootstrap.servers"]
-    ends = write_records(servers, changed, {topic: partitions}, deadline)
+    ends = write_records(parts.clients.worker_properties, changed, {topic: partitions}, deadline)
     return {"end": ends[place]}
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import platform
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from types import MappingProxyType
+from typing import Final
 
 from connect.api.config import leave_keys
 from connect.api.errors import ConfigError
 from connect.api.plugin import Plugin, PluginKind
 from connect.client.manifests import Manifest
+from connect.kafka.client.own_login import LOGIN_ADDRESSES
 from connect.plugins.catalog import CONNECTORS, Catalog
 from connect.poc.sandbox.options import Options
 from connect.poc.sandbox.progress import CheckProgress, Say, checks_of
@@ -23,6 +26,9 @@ from connect.poc.sink.sink_evaluation import check_sink
 from connect.poc.source.source_evaluation import check_source
 from connect.runtime.settings.config_providers import providers_named_by
 
+_OVERRIDDEN: Final = re.compile(
+    r"(?:producer|consumer|admin)\.override\.(?:bootstrap\.servers|sasl\.oauthbearer\.token\.endpoint\.url)"
+)
 _FROM_WORKER = (
     "key.converter",
     "value.converter",
@@ -138,7 +144,13 @@ def worker_settings(
     found = (plugin.found_config for plugin in catalog.plugins())
     leave = {name for config in found if config is not None for name in leave_keys(config)}
     kept = {key: value for key, value in worker.items() if key.startswith(_FROM_WORKER) or key in leave}
-    return kept | providers_named_by([kept, *configs], worker)
+    return kept | providers_named_by([kept, *configs], worker) | _login_addresses(configs)
+
+
+def _login_addresses(configs: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the setting that has the sandbox's worker judge overrides of brokers as a worker without a login does."""
+    named = [value for config in configs for key, value in config.items() if _OVERRIDDEN.fullmatch(key) and value]
+    return {LOGIN_ADDRESSES: ",".join(named)} if named else {}
 
 
 def _environment(plugins: Sequence[Plugin]) -> Mapping[str, str]:

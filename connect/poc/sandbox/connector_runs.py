@@ -27,9 +27,17 @@ _CLIENTS: Final = tuple(
 )
 
 
+_SIGNALS: Final = "signal.kafka.bootstrap.servers"
+_SIGNALS_BY: Final = "signal.consumer.security.protocol"
+
+
 def at_own_brokers(config: Mapping[str, str]) -> dict[str, str]:
-    """Return the configuration without keys that lead its clients to other brokers than its cluster's."""
-    return {key: value for key, value in config.items() if not key.startswith(_CLIENTS)}
+    """Return the configuration without keys that lead its clients to other brokers than its cluster's.
+
+    Where signals for Debezium's connectors are read from other brokers, these ask for no login unless it says so.
+    """
+    kept = {key: value for key, value in config.items() if not key.startswith(_CLIENTS)}
+    return {_SIGNALS_BY: "PLAINTEXT", **kept} if kept.get(_SIGNALS) else kept
 
 
 class SourceCluster(Protocol):

@@ -16,18 +16,17 @@ CLIENT_ID = "connect-poc"
 
 
 def write_records(
-    servers: str, batches: Iterable[RawBatch], partitions: Mapping[str, int], deadline: Deadline
+    clients: Mapping[str, str], batches: Iterable[RawBatch], partitions: Mapping[str, int], deadline: Deadline
 ) -> dict[TopicPartition, int]:
     """Write each record to the partition it names. Return the end offset of every partition.
 
-    `partitions` is the number of partitions of each topic, which is created where it is missing. RetriableError: the
-    records were not written by the deadline.
+    `clients` are the settings that say how Kafka is reached. `partitions` is the number of partitions of each topic,
+    which is created where it is missing. RetriableError: the records were not written by the deadline.
     """
-    properties = {"bootstrap.servers": servers}
-    admin = TopicAdmin(admin_settings(properties, {}, CLIENT_ID).properties)
+    admin = TopicAdmin(admin_settings(clients, {}, CLIENT_ID).properties)
     for topic, count in partitions.items():
         admin.create(topic, partitions=count, replication_factor=1, deadline=deadline)
-    producer = BatchProducer(producer_settings(properties, {}, client_id=CLIENT_ID).properties)
+    producer = BatchProducer(producer_settings(clients, {}, client_id=CLIENT_ID).properties)
     try:
         for batch in batches:
             producer.send(replace(batch, offsets=None, next_offset=None), deadline)

@@ -17,10 +17,12 @@ import psutil
 
 from connect.client.rest import Access, ConnectClient
 from connect.kafka.admin.topics import TopicAdmin
+from connect.kafka.client.own_login import LOGIN_ADDRESSES
 from connect.kafka.client.settings import admin_settings, consumer_settings
 from connect.poc.sandbox.connector_runs import remove
 from connect.tools.services import KafkaService, SchemaRegistryService
-from connect.tools.services.worker import Login, WorkerService
+from connect.tools.services.login import Login
+from connect.tools.services.worker import WorkerService
 
 _SOON: Final = {
     # This is long enough for the figures of a killed task to vanish before those of the next one come.
@@ -40,6 +42,18 @@ def with_registry(config: Mapping[str, str], url: str | None) -> dict[str, str]:
     return {key: url if url is not None and key.endswith(REGISTRY_KEY) else value for key, value in config.items()}
 
 
+def _own_login() -> Login:
+    return Login("poc", secrets.token_urlsafe(32))
+
+
+def _login_addresses(settings: Mapping[str, str], servers: str) -> dict[str, str]:
+    """Return the setting by which a connector's overrides are judged as by a worker that has no login.
+
+    No client of the sandbox goes to other brokers than its own: see `at_own_brokers`.
+    """
+    return {LOGIN_ADDRESSES: ",".join(filter(None, [servers, settings.get(LOGIN_ADDRESSES, "")]))}
+
+
 class Sandbox:
     """Provides a Kafka, a worker and, if asked for, a schema registry. The thread that runs the evaluation owns it."""
 
@@ -57,21 +71,23 @@ class Sandbox:
 
     def __enter__(self) -> Self:
         with ExitStack() as starting:
-            self.kafka = starting.enter_context(KafkaService(properties=_PATIENT))
-            servers = self.kafka.endpoint.bootstrap_servers
+            # Other users of this machine must not see what the worker runs, nor have it run something: not by its REST
+            # API, and not by the topics from which it takes its connectors.
+            self.kafka = starting.enter_context(KafkaService(properties=_PATIENT, login=_own_login()))
+            clients = self.kafka.endpoint.clients
+            servers = clients["bootstrap.servers"]
             if self._has_registry:
                 self.registry_url = starting.enter_context(SchemaRegistryService()).endpoint.url
                 self._settings = with_registry(self._settings, self.registry_url)
-            # Other users of this machine must not see what the worker runs, nor have it run something.
-            login = Login("poc", secrets.token_urlsafe(32))
-            self.worker = WorkerService(servers, group_id=self.id, settings={**_SOON, **self._settings}, login=login)
+            login = _own_login()
+            settings = {**_SOON, **self._settings, **clients, **_login_addresses(self._settings, servers)}
+            self.worker = WorkerService(servers, group_id=self.id, settings=settings, login=login)
             starting.enter_context(self.worker)
             self._stack = starting.pop_all()
         self.rest = ConnectClient(Access(self.worker.endpoint.url, login.user, login.password))
-        properties = {"bootstrap.servers": servers}
-        self.admin = TopicAdmin(admin_settings(properties, {}, f"{self.id}-admin").properties)
+        self.admin = TopicAdmin(admin_settings(clients, {}, f"{self.id}-admin").properties)
         self.reading = {
-            **consumer_settings(properties, {}, client_id=self.id, group_id=self.id).properties,
+            **consumer_settings(clients, {}, client_id=self.id, group_id=self.id).properties,
             "isolation.level": "read_committed",
         }
         self.reading.pop("consumer.path", None)
@@ -81,11 +97,6 @@ class Sandbox:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
-
-    @property
-    def servers(self) -> str:
-        """Return the bootstrap servers of the sandbox's Kafka."""
-        return self.worker.properties["bootstrap.servers"]
 
     @property
     def worker_properties(self) -> dict[str, str]:

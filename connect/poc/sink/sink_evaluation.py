@@ -190,7 +190,7 @@ def _records(
         topics = wanted_topics(settings.connector, {place.topic.removeprefix(after.prefix) for place in after.ends})
         return from_run(sandbox, after.ends, after.prefix, topics)
     if worker is not None:
-        return from_users_kafka(worker, settings.connector, options.sink_records, sandbox.servers)
+        return from_users_kafka(worker, settings.connector, options.sink_records, sandbox.worker_properties)
     return made(settings, options.sink_records)
 
 

@@ -39,8 +39,13 @@ class Records:
         return sum(self.ends.values())
 
 
-def from_users_kafka(worker: Mapping[str, str], config: Mapping[str, str], records: int, servers: str) -> Records:
-    """Copy the newest records of the user's topics. ConnectError: a topic is missing, or all are empty."""
+def from_users_kafka(
+    worker: Mapping[str, str], config: Mapping[str, str], records: int, into: Mapping[str, str]
+) -> Records:
+    """Copy the newest records of the user's topics into the Kafka that the settings `into` name.
+
+    ConnectError: a topic is missing, or all are empty.
+    """
     deadline = Deadline.after(LIMIT_S)
     admin = TopicAdmin(admin_settings(worker, {}, "connect-poc").properties)
     reading = dict(consumer_settings(worker, {}, client_id="connect-poc").properties)
@@ -56,7 +61,7 @@ def from_users_kafka(worker: Mapping[str, str], config: Mapping[str, str], recor
     spans = newest_spans(admin.beginning_offsets(list(ends), deadline), ends, records)
     if not spans:
         raise ConnectError(f"The topics {', '.join(topics)} have no record.", key="topics")
-    found = write_records(servers, read_spans(reading, spans, deadline), _partitions(ends), deadline)
+    found = write_records(into, read_spans(reading, spans, deadline), _partitions(ends), deadline)
     return Records(found, f"newest records of {', '.join(topics)} at {worker['bootstrap.servers']}")
 
 
@@ -75,7 +80,7 @@ def from_run(sandbox: Sandbox, ends: Mapping[TopicPartition, int], prefix: str, 
         replace(raw, topic=raw.topic.removeprefix(prefix)) for raw in read_spans(sandbox.reading, spans, deadline)
     )
     counts = {topic.removeprefix(prefix): count for topic, count in _partitions(own).items()}
-    return Records(write_records(sandbox.servers, renamed, counts, deadline), "what the source wrote")
+    return Records(write_records(sandbox.worker_properties, renamed, counts, deadline), "what the source wrote")
 
 
 def made(settings: ConnectorSettings, records: int) -> Records:

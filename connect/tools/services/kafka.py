@@ -9,7 +9,9 @@ from connect.tools.services.class_archive import archived_classes
 from connect.tools.services.ivy import Artifact, fetch
 from connect.tools.services.java import Java, find_java
 from connect.tools.services.kafka_storage import as_properties, format_data, formatted_model, is_formatted, new_id
+from connect.tools.services.login import Login
 from connect.tools.services.process.ports import LOOPBACK, accepts_connections
+from connect.tools.services.process.private_file import write_private
 from connect.tools.services.process.service import START_DEADLINE_S
 from connect.tools.services.process.supervised import SupervisedService
 
@@ -40,16 +42,27 @@ rootLogger.appenderRef.console.ref=console
 
 @dataclass(frozen=True)
 class KafkaEndpoint:
-    """Holds the address for clients."""
+    """Holds the address for clients, and the login where Kafka asks for one."""
 
     bootstrap_servers: str
+    login: Login | None = None
+
+    @property
+    def clients(self) -> dict[str, str]:
+        """Return the settings of clients, which librdkafka and a worker's file both take."""
+        if self.login is None:
+            return {"bootstrap.servers": self.bootstrap_servers}
+        return {
+            "bootstrap.servers": self.bootstrap_servers, "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN", "sasl.username": self.login.user, "sasl.password": self.login.password,
+        }  # fmt: skip
 
 
 class KafkaService(SupervisedService[KafkaEndpoint]):
     """Keeps one Kafka node. `properties` override the server properties (see `server_properties`), key by key.
 
     `cluster_id` is needed only if several nodes form one cluster. Topics are created on first use, as Kafka does unless
-    `auto.create.topics.enable` is false.
+    `auto.create.topics.enable` is false. If a `login` is given, Kafka answers only this user, at all of its ports.
     """
 
     name: ClassVar[str] = "kafka"
@@ -64,9 +77,11 @@ class KafkaService(SupervisedService[KafkaEndpoint]):
         heap_mib: int = 512,
         jvm_options: Sequence[str] = QUICK_START_JVM,
         cluster_id: str | None = None,
+        login: Login | None = None,
     ) -> None:
         super().__init__(data_folder=data_folder, ports=ports)
-        self._properties = dict(properties or {})
+        self._login = login
+        self._properties = {**(asking_for(login) if login is not None else {}), **(properties or {})}
         self._jvm_options = (f"-Xmx{heap_mib}m", *jvm_options)
         self._cluster_id = cluster_id or new_id()
 
@@ -80,7 +95,7 @@ class KafkaService(SupervisedService[KafkaEndpoint]):
         log4j_path, properties_path = folder / "log4j2.properties", folder / "server.properties"
         log4j_path.write_text(_LOG4J)
         properties = {**server_properties(ports, data_folder=folder / "data"), **self._properties}
-        properties_path.write_text(as_properties(properties))
+        write_private(properties_path, as_properties(properties))
         java = find_java()
         if not is_formatted(folder / "data"):
             model = formatted_model(KAFKA_VERSION, self._java(java), deadline_s)
@@ -101,13 +116,13 @@ class KafkaService(SupervisedService[KafkaEndpoint]):
 
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> KafkaEndpoint:
         del folder
-        return KafkaEndpoint(bootstrap_servers=f"{LOOPBACK}:{ports['broker']}")
+        return KafkaEndpoint(f"{LOOPBACK}:{ports['broker']}", self._login)
 
     def _answers(self, endpoint: KafkaEndpoint, timeout_s: float) -> bool:
         # Without this, the client complains on standard error about every refused connection.
         if not accepts_connections(int(endpoint.bootstrap_servers.rpartition(":")[2])):
             return False
-        return _cluster_has_brokers(endpoint.bootstrap_servers, timeout_s)
+        return _cluster_has_brokers(endpoint.clients, timeout_s)
 
 
 def server_properties(ports: Mapping[str, int], *, data_folder: Path) -> dict[str, str]:
@@ -141,11 +156,28 @@ def server_properties(ports: Mapping[str, int], *, data_folder: Path) -> dict[st
     }
 
 
-def _cluster_has_brokers(bootstrap_servers: str, timeout_s: float) -> bool:
+def asking_for(login: Login) -> dict[str, str]:
+    """Return the properties of a node that lets only one user in, and is itself that user to other nodes."""
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    name, secret = login.user, login.password
+    users = f'{module} username="{name}" password="{secret}" user_{name}="{secret}";'
+    return {
+        "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        # Otherwise the node takes the protocol of that name for its own clients, which have no login.
+        "inter.broker.listener.name": "PLAINTEXT",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "listener.name.plaintext.plain.sasl.jaas.config": users,
+        "listener.name.controller.plain.sasl.jaas.config": users,
+    }
+
+
+def _cluster_has_brokers(clients: Mapping[str, str], timeout_s: float) -> bool:
     from confluent_kafka import KafkaException  # Importing this package must stay light.
     from confluent_kafka.admin import AdminClient
 
-    client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    client = AdminClient({**clients, "log_level": 0})
     try:
         return bool(client.list_topics(timeout=timeout_s).brokers)
     except KafkaException:  # It is still starting.

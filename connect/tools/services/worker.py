@@ -6,17 +6,18 @@ It has its own process and its own internal topics, and can be killed and starte
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import yaml
 
 from connect.lib import python_child
+from connect.tools.services.login import Login
 from connect.tools.services.process.http_answer import answer_of
 from connect.tools.services.process.ports import LOOPBACK
+from connect.tools.services.process.private_file import write_private
 from connect.tools.services.process.service import START_DEADLINE_S
 from connect.tools.services.process.supervised import SupervisedService
 
@@ -26,14 +27,6 @@ class WorkerEndpoint:
     """Holds the address of the REST API."""
 
     url: str
-
-
-@dataclass(frozen=True)
-class Login:
-    """Holds a user who may use the REST API."""
-
-    user: str
-    password: str = field(repr=False)
 
 
 class WorkerService(SupervisedService[WorkerEndpoint]):
@@ -88,9 +81,9 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
         del deadline_s
         properties = {**self.properties, "listeners": f"http://{LOOPBACK}:{ports['rest']}"}
         if self._login is not None:
-            users = _private(folder / "users.properties", f"{self._login.user}={self._login.password}\n")
+            users = write_private(folder / "users.properties", f"{self._login.user}={self._login.password}\n")
             properties["rest.basic.auth.file"] = str(users)
-        file = _private(_file_of(folder), yaml.safe_dump(properties))
+        file = write_private(_file_of(folder), yaml.safe_dump(properties))
         return python_child.command("connect.cli", "worker", str(file), "--log-format", "json")
 
     def _endpoint(self, folder: Path, ports: Mapping[str, int]) -> WorkerEndpoint:
@@ -107,11 +100,3 @@ class WorkerService(SupervisedService[WorkerEndpoint]):
 
 def _file_of(folder: Path) -> Path:
     return folder / "worker.yaml"
-
-
-def _private(file: Path, text: str) -> Path:
-    """Write a file that only its owner may read, in place of one that a connector may have put there."""
-    file.unlink(missing_ok=True)
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as written:
-        written.write(text)
-    return file

@@ -5,6 +5,8 @@ from __future__ import annotations
 import boto3
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
 from connect.api.allowed_paths import EVERYWHERE
 from connect.client.manifests import Manifest
@@ -38,7 +40,7 @@ def topic(kafka, unique):
     name = f"users-{unique}"
     values = pa.array([f'{{"id": {i}, "name": "row {i}"}}'.encode() for i in range(ROWS)], pa.binary())
     halves = [RawBatch(name, values.slice(half * ROWS // 2, ROWS // 2), keys=None, partition=half) for half in (0, 1)]
-    ends = write_records(kafka.bootstrap_servers, halves, {name: 2}, Deadline.after(30))
+    ends = write_records(kafka.clients, halves, {name: 2}, Deadline.after(30))
     admin = TopicAdmin(admin_settings({"bootstrap.servers": kafka.bootstrap_servers}, {}, "looks-on").properties)
     yield name
     assert admin.end_offsets(list(ends), Deadline.after(30)) == ends
@@ -53,6 +55,14 @@ def worker(kafka):
         "offset.storage.topic": "users-o", "status.storage.topic": "users-s", "key.converter": STRING,
         "value.converter": JSON, "value.converter.schemas.enable": "false",
     }  # fmt: skip
+
+
+def test_nobody_else_on_this_machine_reaches_the_topics_from_which_the_sandbox_takes_its_connectors(sandbox):
+    servers = {"bootstrap.servers": sandbox.worker_properties["bootstrap.servers"]}
+    with pytest.raises(KafkaException):
+        AdminClient({**servers, "log_level": 0}).list_topics(timeout=3)
+    own = AdminClient(sandbox.kafka.endpoint.clients).list_topics(timeout=20)
+    assert sandbox.worker_properties["config.storage.topic"] in own.topics
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 import socket
+import struct
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
 
 from connect.tools.services import (
     JavaNotFoundError,
@@ -14,6 +17,7 @@ from connect.tools.services import (
     PortTakenError,
     ServiceStartError,
 )
+from connect.tools.services.login import Login
 from connect.tools.services.process.polling import poll_until
 
 
@@ -87,6 +91,47 @@ def test_a_broker_that_ends_while_it_starts_shows_the_end_of_its_log() -> None:
         service.start()
     assert not service.running
     service.close()
+
+
+def test_a_broker_with_a_login_answers_nobody_else_at_any_of_its_ports() -> None:
+    with KafkaService(heap_mib=256, login=Login("me", "hidden-1")) as service, KafkaService(heap_mib=256) as open_one:
+        ports = {endpoint: ports_of(endpoint) for endpoint in (service, open_one)}
+        assert [answers_anybody(port) for port in ports[open_one]] == [True, True], "the question itself is answered"
+        assert [answers_anybody(port) for port in ports[service]] == [False, False]
+        assert AdminClient(service.endpoint.clients).list_topics(timeout=20).brokers
+        commit_one(service.endpoint)
+        text = (service.log_path.parent / "server.properties").stat()
+        assert text.st_mode & 0o077 == 0
+        assert "hidden-1" not in service.log_path.read_text()
+
+
+def commit_one(kafka: KafkaEndpoint) -> None:
+    """Write a record in a transaction, for which the node asks itself. KafkaException: it does not let itself in."""
+    producer = Producer({**kafka.clients, "transactional.id": "one"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce("committed", b"value")
+    producer.commit_transaction(30)
+
+
+def ports_of(service: KafkaService) -> list[int]:
+    """The ports at which a node listens: the broker's and the controller's."""
+    assert service.pid is not None
+    own = psutil.Process(service.pid).net_connections("tcp")
+    return sorted({one.laddr.port for one in own if one.status == psutil.CONN_LISTEN})
+
+
+def answers_anybody(port: int) -> bool:
+    """Whether a node tells its settings to who has not logged in.
+
+    Source: Kafka's "Protocol Guide", DescribeConfigs, which brokers and controllers both answer.
+    """
+    question = struct.pack("!hhih", 32, 1, 7, -1) + struct.pack("!ibh1sib", 1, 4, 1, b"1", -1, 0)
+    with socket.create_connection(("127.0.0.1", port), 20) as client:
+        client.sendall(struct.pack("!i", len(question)) + question)
+        with suppress(ConnectionResetError):
+            return client.recv(8)[4:] == struct.pack("!i", 7)
+    return False
 
 
 def produce(kafka: KafkaEndpoint, topic: str, value: bytes) -> None:

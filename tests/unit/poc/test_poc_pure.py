@@ -12,6 +12,7 @@ from connect.api.errors import ConfigError
 from connect.plugins.catalog import Catalog
 from connect.poc.evaluation import worker_settings
 from connect.poc.report.estimate import Load, judge_load
+from connect.poc.sandbox.connector_runs import at_own_brokers
 from connect.poc.sandbox.prices import Prices, read_prices
 from connect.poc.sandbox.result import Outcome
 from connect.poc.sandbox.row_values import without_values
@@ -200,6 +201,17 @@ def test_the_sandboxs_worker_has_the_providers_that_the_connectors_name_and_no_o
     assert worker_settings(catalog, worker | {"value.converter.x": ""}, [{"a": "${other:b}"}]).keys() == {
         "key.converter", "value.converter", "value.converter.x",
     }  # fmt: skip
+
+
+def test_overrides_of_brokers_are_judged_as_by_a_worker_without_a_login_and_go_nowhere():
+    config = {"producer.override.bootstrap.servers": "a:1,b:2", "consumer.override.linger.ms": "1"}
+    found = worker_settings(Catalog.installed(), {}, [config, {"admin.override.bootstrap.servers": "c:3"}])
+    assert found == {"connector.client.config.login.addresses": "a:1,b:2,c:3"}
+    assert at_own_brokers(config) == {"consumer.override.linger.ms": "1"}
+    signals = {"signal.kafka.bootstrap.servers": "a:1"}
+    assert at_own_brokers(signals) == {**signals, "signal.consumer.security.protocol": "PLAINTEXT"}
+    by_tls = {**signals, "signal.consumer.security.protocol": "SSL"}
+    assert at_own_brokers(by_tls) == by_tls
 
 
 def test_without_a_worker_there_are_the_providers_that_a_configuration_names() -> None:

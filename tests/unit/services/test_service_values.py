@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from connect.tools.services import (
+    KafkaEndpoint,
     KafkaService,
     S3Endpoint,
     SeaweedS3Service,
@@ -14,6 +15,7 @@ from connect.tools.services import (
     kafka,
     kafka_storage,
 )
+from connect.tools.services.login import Login
 
 
 @pytest.mark.parametrize("service", [KafkaService(), SeaweedS3Service()], ids=lambda service: service.name)
@@ -28,6 +30,21 @@ def test_a_service_that_was_not_started_says_so_and_may_be_ended(service: Servic
 def test_the_secret_is_not_in_the_repr() -> None:
     endpoint = S3Endpoint(url="http://127.0.0.1:1", access_key_id="id", secret_access_key="hidden")
     assert "hidden" not in repr(endpoint)
+
+
+def test_a_node_with_a_login_asks_for_it_at_each_of_its_ports_and_tells_it_in_no_repr() -> None:
+    login = Login("me", "hidden-1")
+    asked = kafka.asking_for(login)
+    own = kafka.server_properties({"broker": 1, "controller": 2}, data_folder=Path("/d"))
+    names = [listener.partition(":")[0] for listener in own["listeners"].split(",")]
+    assert names == ["PLAINTEXT", "CONTROLLER"]
+    assert dict(pair.split(":") for pair in asked["listener.security.protocol.map"].split(",")) == dict.fromkeys(
+        names, "SASL_PLAINTEXT"
+    )
+    for name in names:
+        assert 'user_me="hidden-1"' in asked[f"listener.name.{name.lower()}.plain.sasl.jaas.config"]
+    assert "hidden" not in repr(KafkaEndpoint("127.0.0.1:1", login))
+    assert KafkaEndpoint("127.0.0.1:1").clients == {"bootstrap.servers": "127.0.0.1:1"}
 
 
 def test_importing_the_services_imports_no_client_and_no_spark() -> None:
