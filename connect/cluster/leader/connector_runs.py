@@ -187,7 +187,8 @@ class ConnectorRuns:
         task_class = self._parts.catalog.task_class(run.config)
         named = {} if task_class is None else {"task.class": task_class}
         planned = with_placeholders(result.value or (), run.config)
-        task_configs = [{**task_config, **named} for task_config in planned]
+        # The topic keeps no null, and what it gives back is compared with these.
+        task_configs = [{**{k: v for k, v in one.items() if v is not None}, **named} for one in planned]
         try:
             if is_news(self._parts.configs.snapshot, name, run.config, task_configs):
                 self._put_tasks(name, task_configs)

@@ -139,3 +139,16 @@ def test_tasks_of_a_former_leader_that_come_late_are_planned_anew(count):
     written = len(pair.cluster.configs.records)
     pair.settle()
     assert len(pair.cluster.configs.records) == written
+
+
+def test_tasks_with_a_null_are_published_once():
+    pair = Pair()
+    pair.cluster.plan = lambda config: [{"table": "a", "filter": None}]
+    pair.save(OTHER)
+    for _ in range(3):
+        pair.settle()
+    (task,) = pair.leader.reconciler.parts.configs.snapshot.tasks["c"].values()
+    assert (task["table"], "filter" in task) == ("a", False)
+    written = len(pair.cluster.configs.records)
+    pair.settle()
+    assert len(pair.cluster.configs.records) == written
