@@ -68,8 +68,8 @@ FORKED_CALL_HOST_S: Final = 5.0
 """A process for questions to connectors is kept this many seconds for further ones: starting one anew takes a second,
 or a few milliseconds by forking.
 """
-SLOTS_S: Final = 5.0
-"""A leader waits so many seconds for the number of slots; without it, it goes on."""
+SLOTS_S: Final = 2.0
+"""A leader waits so many seconds for the number of slots; without it, it goes on, and asks again when a task stands."""
 STOP_MARGIN_S: Final = 10.0
 """On top of the time that tasks get to stop, the worker has this many seconds to leave Kafka and end REST."""
 

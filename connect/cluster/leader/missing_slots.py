@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from connect.api.errors import ConnectError
-from connect.cluster.model.config_records import ConfigRecord, PlacementRecord
+from connect.cluster.model.config_records import ConfigRecord, PlacementRecord, WorkerRecord
 from connect.cluster.model.config_state import ConfigSnapshot
 from connect.cluster.store.config_store import ConfigStore
 from connect.runtime.task.task_id import TaskId
@@ -39,7 +39,7 @@ class MissingSlots:
 
     def clear(self) -> None:
         """Take missing slots from all that name them."""
-        snapshot = self._configs.snapshot  # before the slots are counted, as workers may claim added ones at any time
+        before = self._configs.snapshot  # before the slots are counted, as workers may claim added ones at any time
         try:
             count = self._count_slots()
         except ConnectError as error:
@@ -47,17 +47,24 @@ class MissingSlots:
             return
         if not count:  # `LostSlots` makes it anew
             return
+        # Workers claim slots meanwhile, as all do where a cluster starts: an older claim would take the new ones away.
+        snapshot = self._configs.refresh()
         claims = [
             replace(worker, slots=[slot for slot in worker.slots if slot < count])
-            for worker in snapshot.workers.values()
-            if any(slot >= count for slot in worker.slots)
+            for name, worker in snapshot.workers.items()
+            if any(slot >= count for slot in worker.slots) and _has_no_more(worker, before.workers.get(name))
         ]
-        tasks = [task for task, slot in snapshot.placements.items() if slot >= count]
+        tasks = [t for t, slot in snapshot.placements.items() if slot >= count and before.placements.get(t) == slot]
         records: list[ConfigRecord] = [*claims, *_placements(snapshot, tasks, count)]
         if records:
             told = {"slots": count, "workers": len(claims), "tasks": sorted(map(str, tasks))}
             _logger.warning("slots_missing", extra=told)
             self._configs.put(*records)
+
+
+def _has_no_more(worker: WorkerRecord, before: WorkerRecord | None) -> bool:
+    """Return True if a claim is of the same process as before, and names no other slots."""
+    return before is not None and worker.process == before.process and {*worker.slots} <= {*before.slots}
 
 
 def _placements(snapshot: ConfigSnapshot, tasks: Collection[TaskId], count: int) -> list[PlacementRecord]:

@@ -73,8 +73,11 @@ class LostSlots:
             told = {"topic": self._name, "key": "group.id"}
             _logger.warning("internal_topic_made_again", extra=told)
             # Others see by it that this group.id is in use, and older versions whether they may read the topics.
-            self._claims(admin, deadline).write(ClusterClaim.of(self._config))
-            self._join_anew()
+            try:
+                self._claims(admin, deadline).write(ClusterClaim.of(self._config))
+            finally:
+                # The next look finds the topic, so that nobody would join anew.
+                self._join_anew()
 
     def _topic(self) -> InternalTopic:
         (topic,) = (found for found in internal_topics(self._config) if found.spec.name == self._name)

@@ -8,7 +8,7 @@ import pytest
 from cluster_fakes import WORKER, eventually
 from dealt_cluster import SLOTS, create, workers
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
 from connect.cluster.model.cluster_claim import ClusterClaim
 from connect.cluster.store.lost_slots import LostSlots
 from connect.runtime.settings.worker_config import WorkerConfig
@@ -86,6 +86,17 @@ def test_of_two_workers_one_makes_the_topic_and_joins_anew(brokers, joins, lost)
     brokers.others_made_it = True
     lost.look(brokers)
     assert (brokers.claims, joins) == ([], [])
+
+
+def test_who_made_the_topic_joins_anew_though_the_claim_is_not_written(brokers, joins, lost, monkeypatch):
+    def refuse(claim):
+        raise RetriableError("Nobody answers.")
+
+    monkeypatch.setattr(brokers, "write", refuse)
+    brokers.topics.clear()
+    with pytest.raises(RetriableError):
+        lost.look(brokers)
+    assert joins == [1]
 
 
 def test_where_no_topic_may_be_made_that_is_said(brokers, joins):

@@ -88,3 +88,18 @@ def test_tasks_stay_where_slots_are_there_or_nobody_tells_their_number(told, mon
     placed = pair.leader.reconciler.parts.configs.snapshot.placements
     assert {placed[TaskId("c", 2)], placed[TaskId("c", 3)]} == {6, 7}
     assert ("slots_not_counted" in [line["event"] for line in lines]) == (told is None)
+
+
+def test_a_worker_that_claims_slots_while_they_are_counted_keeps_its_claim(monkeypatch):
+    """All workers of a cluster that starts under another group claim theirs at the same moment."""
+    pair = Pair()
+    of_more_slots(pair)
+    claimed = WorkerRecord(GONE.worker_id, GONE.url, [], process=7)
+
+    def count():
+        pair.cluster.configs.append(*encode(claimed))
+        return 2
+
+    monkeypatch.setattr(pair.leader.reconciler._missing, "_count_slots", count)
+    lead_anew(pair)
+    assert pair.leader.reconciler.parts.configs.snapshot.workers[GONE.worker_id].process == claimed.process
