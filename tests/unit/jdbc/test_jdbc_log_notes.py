@@ -53,7 +53,7 @@ def test_notes_are_numbered_in_their_transaction_however_the_log_is_cut(log: Log
     final_lsn = log.final_lsn
     assert [one[3:] for one in found[1:3]] == [(final_lsn, 1, 7, 0), (final_lsn, 2, 7, 2)]
     assert found[0][3] < final_lsn < found[3][3]
-    assert [one[4:6] for one in (found[0], found[3])] == [(1, 0), (1, 0)]
+    assert [one[4:6] for one in (found[0], found[3])] == [(0, 0), (0, 0)]
 
 
 def test_notes_do_not_count_among_the_changes(log: Log) -> None:
@@ -89,6 +89,20 @@ def test_what_was_delivered_before_does_not_come_again(log: Log) -> None:
     for number, place in enumerate(places):
         position = LogPosition(1, reached=Coordinate(log.final_lsn, 2), ahead={NOTES: Coordinate(*place)})
         assert undelivered(notes, position).tolist() == [at > number for at in range(4)]
+
+
+def test_a_note_alone_right_before_a_commit_is_none_of_the_transactions() -> None:
+    """Its LSN is where its record ends, which is where the record of the commit begins."""
+    log = Log()
+    log.note("beat", b"0", within=False)
+    log.begin(7)
+    log.final_lsn = log.lsn - 1
+    log.messages[-1] = log.messages[-1][:26] + struct.pack(">Q", log.final_lsn) + log.messages[-1][34:]
+    log.note("one", b"a")
+    notes = _all(log)
+    assert notes.origin.final_lsn.tolist() == [log.final_lsn] * 2
+    done = Coordinate(int(notes.origin.final_lsn[0]), int(notes.origin.place[0]))
+    assert undelivered(notes, LogPosition(1, ahead={NOTES: done})).tolist() == [False, True]
 
 
 def test_what_debezium_delivered_does_not_come_again(log: Log) -> None:

@@ -362,7 +362,7 @@ def _behind(state: LogState, position: LogPosition, parts: Sequence[TableEvents]
         reached = max(reached, position.reached)
     ahead = {t: at for t, at in position.ahead.items() if at > reached and at.final_lsn >= state.commit_end_lsn}
     # Notes are numbered by themselves, so that `reached` says nothing of them.
-    noted = max([part.last for part in parts if part.table == NOTES], default=position.ahead.get(NOTES, Coordinate()))
+    noted = max([position.ahead.get(NOTES, Coordinate()), *(part.last for part in parts if part.table == NOTES)])
     ahead.pop(NOTES, None)
     if noted.final_lsn >= state.commit_end_lsn > 0:
         ahead[NOTES] = noted

@@ -34,7 +34,8 @@ class Notes:
     """Holds notes in the order of the log.
 
     A note that is part of a transaction comes with it, and its place is its number among the transaction's notes. Any
-    other one stands alone: it has no transaction, and its own LSN instead of a commit's. `changes_before` tells how
+    other one stands alone: it has no transaction, the place 0, and its own LSN instead of a commit's. That is where its
+    record ends, so that the commit of the transaction behind it may have the same one. `changes_before` tells how
     many changes the transaction has before each note.
     """
 
@@ -86,7 +87,7 @@ def notes_of(
     origin = replace(
         origin,
         final_lsn=np.where(alone, origin.lsn, origin.final_lsn),
-        place=np.where(alone, 1, framing.counts(within, state.notes)[at]),
+        place=np.where(alone, 0, framing.counts(within, state.notes)[at]),
         xid=np.where(alone, 0, origin.xid),
         commit_us=np.where(alone, 0, origin.commit_us),
         last_commit_lsn=np.where(alone, origin.lsn, origin.last_commit_lsn),
