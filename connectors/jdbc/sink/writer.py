@@ -160,8 +160,14 @@ class TableWriter:
         return {places[number] for number in found}
 
     def _there(self, connection: sa.Connection, target: Target, rows: Batch) -> set[int]:
-        """Return the numbers of rows that are in the table with the same values; all of them have the same fields."""
-        columns = self._cells(target, shape_of(self._config, rows).members, rows)
+        """Return the numbers of rows that are in the table with the same values; all of them have the same fields.
+
+        None is if the table lacks one of these fields, or if a value has no form in it.
+        """
+        try:
+            columns = self._cells(target, shape_of(self._config, rows).members, rows)
+        except SchemaError:
+            return set()
         keyed = _keyed(columns, target)
         found = self._statements.there(connection, target, columns.take(keyed)) if keyed else set()
         return {keyed[number] for number in found}
@@ -276,7 +282,8 @@ class TableWriter:
         cells = {}
         for member in members:
             column = target.column(member.name)
-            assert column is not None
+            if column is None:
+                raise target.lacks([member])
             if column.name in cells:
                 raise SchemaError(f"Two fields go into column {column.name} of table {target.name.full}.")
             array = array_of(batch, member)

@@ -134,6 +134,23 @@ def test_rows_without_a_schema_go_into_a_table_that_is_there(table: SqliteTable)
     assert table.rows() == [(1, "a"), (2, None)]
 
 
+@pytest.mark.parametrize("mode", ["insert", "upsert", "update"])
+def test_a_row_without_a_schema_with_a_field_that_the_table_lacks_is_bad_alone(table: SqliteTable, mode):
+    table.run(f"CREATE TABLE {TOPIC} (id INTEGER PRIMARY KEY, name TEXT)")
+    with opened(table.config(insert__mode=mode, pk__mode="record_value", pk__fields="id")) as task:
+        given = [{"id": 1, "name": "a"}, {"id": 2, "other": 1}]
+        assert put(task, batch(given, schema=None)).keys() == {1}
+    assert table.rows() == ([] if mode == "update" else [(1, "a")])
+
+
+def test_rows_without_a_schema_are_bad_where_the_table_lacks_the_key(table: SqliteTable):
+    table.run(f"CREATE TABLE {TOPIC} (id INTEGER PRIMARY KEY, name TEXT)")
+    with opened(table.config(insert__mode="upsert", pk__mode="record_value", pk__fields="number")) as task:
+        bad = put(task, batch([{"id": 1, "number": 1, "name": "a"}, {"id": 2, "number": 2}], schema=None))
+    assert bad.keys() == {0, 1}
+    assert "no column number" in str(bad[0])
+
+
 BESIDE = {"id": 9, "name": "i", "age": 9}
 """A row with all fields, beside which others lack some."""
 

@@ -118,14 +118,17 @@ class PostgresStatements(SinkStatements):
         return found
 
     def _staged(self, connection: sa.Connection, target: Target, rows: StatementRows) -> sa.TableClause:
-        """Put the rows into a temporary table with the target's columns, which lasts as long as the session."""
-        names = rows.columns.column_names
-        told = repr([(name, str(target.columns[name].type)) for name in names])
+        """Put the rows into a temporary table with the target's columns, which lasts as long as the session.
+
+        It has all columns, whichever the rows have: each commit empties all such tables, so there must be few of them.
+        """
+        names, every = rows.columns.column_names, [*target.columns]
+        told = repr([(name, str(target.columns[name].type)) for name in every])
         stage = f"connect_rows_{zlib.crc32((target.name.quoted + told).encode()):08x}"
         with _driver(connection).cursor() as cursor:
             cursor.execute(
                 f"CREATE TEMPORARY TABLE IF NOT EXISTS {stage} ON COMMIT DELETE ROWS AS "  # noqa: S608 - quoted
-                f"SELECT {_listed(names)} FROM {target.name.quoted} WITH NO DATA"
+                f"SELECT {_listed(every)} FROM {target.name.quoted} WITH NO DATA"
             )
             cursor.execute(f"DELETE FROM pg_temp.{stage}")  # noqa: S608 - a name of ours
         _copy(connection, f"pg_temp.{stage}", rows)
