@@ -13,7 +13,7 @@ from typing import Protocol
 from connect.api.errors import ConnectError, RetriableError
 from connect.api.records import Batch, Column, SourcePosition
 from connectors.jdbc.connection.connection import Database
-from connectors.jdbc.follow.offsets import Offset
+from connectors.jdbc.follow.offsets import Offset, without_key
 from connectors.jdbc.follow.reading import ColumnsChangedError, Connections, ReadingPlan, TableReader
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
@@ -220,6 +220,12 @@ class FollowedTable:
         self._note(self.label, [spot.text for spot in plan.blind_spots if spot.is_noted])
         if self._plan is not None and plan.is_like(self._plan):
             return False
+        if self._plan is not None and plan.made_for != self._plan.made_for:
+            # A place among rows in the order of the former key says nothing of the order of the present one.
+            place = without_key(self._last(plan.partition))
+            if place is not None:
+                self.go_on_from(plan.partition, place)
+                plan = self._connections.asked(lambda database: self._make_plan(database, self._last))
         if plan.begins is not None:
             self.go_on_from(plan.partition, plan.begins)
             rows = Column.from_arrow(plan.format.build(()), plan.format.schema)

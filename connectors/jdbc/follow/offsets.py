@@ -167,6 +167,20 @@ def mark_of(offset: Offset | None) -> Offset | None:
     return mark or None
 
 
+def without_key(offset: Offset | None) -> Offset | None:
+    """Return the offset without a place among rows in the order of a key: these come again from where they begin."""
+    if offset is None:
+        return None
+    keyed = {BULK_LAST_KEY, TIE_TIMESTAMP, TIE_KEY}
+    kept = {name: value for name, value in offset.items() if name not in keyed}
+    ended, running, at = safe_pass_of(offset)
+    if at is None:
+        return kept
+    place = {name: value for name, value in at.items() if name not in keyed}
+    server, table = safe_server_of(offset), safe_table_of(offset)
+    return safe_pass(mark_of(kept) or {}, ended, running, place, server=server, table=table)
+
+
 def id_of(offset: Offset | None) -> int | None:
     """Return the incrementing member, None when there is none."""
     return _whole(offset, "incrementing")
