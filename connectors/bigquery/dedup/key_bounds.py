@@ -6,6 +6,7 @@ listed; more numbers and dates are a range. Texts have no range, as a column may
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 LISTED_MOST: Final = 100
 _TEXT_MOST: Final = 2_000
 """Listed values have so many characters at most: they stand in a staging table's description, which takes 16,384."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _RANGED: Final = frozenset({ColumnType.INTEGER, ColumnType.DATE})
 _LOOKED_AT: Final = 10_000
 """So many rows at a time are looked at for distinct keys."""
@@ -129,7 +131,7 @@ def _joined(bounds: Sequence[KeyBound]) -> Iterable[KeyBound]:
 def _listed(column: str, kind: ColumnType, values: Iterable[Any]) -> Iterable[KeyBound]:
     listed = sorted(values)
     # The text of a statement ends at a NUL, and other such characters are no better. Without a bound all rows are read.
-    if any(isinstance(value, str) and not value.isprintable() for value in listed):
+    if any(isinstance(value, str) and _CONTROL.search(value) for value in listed):
         return
     if sum(len(str(value)) for value in listed) <= _TEXT_MOST:
         yield KeyBound(column, kind, tuple(listed), is_range=False)
