@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -120,9 +120,10 @@ def apply(
     conditions: Path | None,
 ) -> None:
     """Make the cluster's connectors what the files say: create, update, leave, with --prune delete."""
-    from connect.api.errors import ConnectError
+    from connect.api.errors import ConfigError, ConnectError
     from connect.client.apply_changes import carry_out
     from connect.client.changes import changes
+    from connect.client.manifests import cut_problems
 
     if watch and dry_run:
         raise click.UsageError("--watch changes connectors, and --dry-run does not: give one of them.")
@@ -131,8 +132,11 @@ def apply(
     if watch:
         _watch(client, files, prune, every_s, conditions)
         return
-    failed = 0
-    for change in changes(named_manifests(files), client.connectors(), prune=prune):
+    failed, wanted = 0, named_manifests(files)
+    # What is left of a file may name another connector, and the one that it named would be deleted.
+    if prune and (cut := cut_problems(wanted)):
+        raise ConfigError([replace(one, message=f"{one.key}: {one.message}") for one in cut])
+    for change in changes(wanted, client.connectors(), prune=prune):
         _show(change)
         if dry_run:
             continue

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.client.apply_changes import carry_out
 from connect.client.changes import Change, changes
-from connect.client.manifests import Manifest, newest_change_s, read_usable
+from connect.client.manifests import Manifest, cut_problems, newest_change_s, read_usable
 from connect.client.rest import ConnectClient, RefusedError
 from connect.lib.printable import counted
 
@@ -29,7 +29,6 @@ _EMPTY: Final = (
     "`connect connectors delete`."
 )
 _NOT_WANTED: Final = "No file wants it: it is deleted if the next look finds so, too."
-_NO_CLASS: Final = "It has no connector.class, as a file that was cut. Write the whole configuration into it."
 _SETTLED_S: Final = 1.0
 """A file that was changed less than so many seconds ago may be half written, and YAML's first half is YAML, too."""
 _SETTLING_S: Final = 10.0
@@ -102,9 +101,9 @@ class FolderSync:
             wanted, problems = read_usable(self._paths, notes)
         except ConfigError as error:  # the folder is not there, for instance while a checkout is replaced
             wanted, problems = [], [ConfigProblem(str(self._paths[0]), str(error))]
-        cut = [one for one in wanted if not one.config.get("connector.class", "").strip()]
-        wanted = [one for one in wanted if one not in cut]
-        problems = [*problems, *(ConfigProblem(one.source, _NO_CLASS) for one in cut)]
+        cut = cut_problems(wanted)
+        wanted = [one for one in wanted if one.source not in {problem.key for problem in cut}]
+        problems = [*problems, *cut]
         for problem in problems:
             yield Condition(str(problem.key), "False", "FileNotUsable", problem.message)
         for note in notes:

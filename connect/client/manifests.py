@@ -34,6 +34,12 @@ class Manifest:
     state: str | None = None
 
 
+def cut_problems(manifests: Iterable[Manifest]) -> list[ConfigProblem]:
+    """Return a problem for each file that has no connector.class, by its path: it is the rest of one that was cut."""
+    text = "It has no connector.class, as a file that was cut. Write the whole configuration into it."
+    return [ConfigProblem(one.source, text) for one in manifests if not one.config.get("connector.class", "").strip()]
+
+
 def read_manifests(paths: Iterable[Path], notes: list[ConfigProblem] | None = None) -> list[Manifest]:
     """Return the connectors that files describe, also files in folders and below them, sorted by name.
 
