@@ -189,7 +189,9 @@ def _others(traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
 def _times(a_day: float) -> str:
     if not a_day or round(a_day, 1) == 1:
         return "once a day"
-    return f"{a_day:.3g} times a day" if a_day > 1 else f"every {1 / a_day:.2g} days"
+    # The name has to leave the other columns of a terminal their room.
+    number = f"{a_day:,.0f}" if a_day >= 10 else f"{a_day:.2g}"
+    return f"{number}x a day" if a_day > 1 else f"every {1 / a_day:.2g} days"
 
 
 def _duration(seconds: float) -> str:

@@ -91,7 +91,7 @@ def test_compactions_that_are_set_more_often_are_priced_as_often():
     hourly = costs(LARGE, replace(RANDOM_KEYS, compact_s=3600.0))
     # 24 MERGEs of 5 TiB and 40 of 1,024 bytes of each row; 95 GiB of log are read twice, whatever is set.
     assert "compact, once a day" not in hourly
-    found = hourly["compact, 24 times a day"]
+    found = hourly["compact, 24x a day"]
     assert found.bytes_per_day == pytest.approx(24 * 5 * TIB * (1 + 40 / 1024) + 2 * 102_400_000_000, rel=0.001)
     assert found.usd_per_day == pytest.approx(780, rel=0.01)
     weekly = costs(LARGE, replace(RANDOM_KEYS, compact_s=7 * 86_400.0))["compact, every 7 days"]
@@ -102,7 +102,7 @@ def test_a_log_that_soon_has_its_part_of_the_table_is_merged_as_soon():
     size, daily = TableSize(100_000_000, 100 * GIB), replace(RANDOM_KEYS, rows_per_day=200_000_000)
     assert compactions_a_day(size, daily) == 8.0  # 25,000,000 rows come every three hours
     assert compactions_a_day(size, replace(daily, compact_percent=100)) == 2.0
-    found = costs(size, daily)["compact, 8 times a day"]
+    found = costs(size, daily)["compact, 8x a day"]
     log = 200_000_000 * 1024
     assert found.bytes_per_day == pytest.approx(8 * (100 * GIB + 4 * 10**9) + 2 * log, rel=0.001)
     assert found.bytes_at_once == pytest.approx(100 * GIB + 4 * 10**9 + log / 8, rel=0.001)
