@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LISTED_MOST: Final = 100
 _TEXT_MOST: Final = 2_000
 """Listed values have so many characters at most: they stand in a staging table's description, which takes 16,384."""
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _RANGED: Final = frozenset({ColumnType.INTEGER, ColumnType.DATE})
 _LOOKED_AT: Final = 10_000
 """So many rows at a time are looked at for distinct keys."""
