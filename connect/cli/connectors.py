@@ -133,7 +133,7 @@ def apply(
         _watch(client, files, prune, every_s, conditions)
         return
     failed, wanted = 0, named_manifests(files)
-    # What is left of a file may name another connector, and the one that it named would be deleted.
+    # The rest of a file that was cut may name another connector, and --prune would delete the one that the file named.
     if prune and (cut := cut_problems(wanted)):
         raise ConfigError([replace(one, message=f"{one.key}: {one.message}") for one in cut])
     for change in changes(wanted, client.connectors(), prune=prune):

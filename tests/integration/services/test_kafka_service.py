@@ -122,7 +122,7 @@ def ports_of(service: KafkaService) -> list[int]:
 
 
 def answers_anybody(port: int) -> bool:
-    """Whether a node tells its settings to who has not logged in.
+    """Return True if a node tells its settings to who has not logged in.
 
     Source: Kafka's "Protocol Guide", DescribeConfigs, which brokers and controllers both answer.
     """

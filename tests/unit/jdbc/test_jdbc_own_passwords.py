@@ -80,7 +80,7 @@ def said(server: AskingServer, paths: object, query: str = "", driver: str = "po
 def test_neither_that_of_the_file_nor_that_of_the_environment(
     server: AskingServer, own: Path, paths: str, driver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Whether the package for CockroachDB is installed or not: its dialect is PostgreSQL's, with other SQL.
+    # This dialect stands in for CockroachDB's own, whose package may not be installed: both connect by libpq.
     monkeypatch.setitem(sa.dialects.registry.impls, "cockroachdb.psycopg", lambda: PGDialect_psycopg)
     assert OWN.encode() not in said(server, paths, driver=driver)
     monkeypatch.setenv("PGPASSWORD", OWN)

@@ -145,7 +145,7 @@ def test_a_file_that_became_empty_deletes_no_connector(sync: FolderSync, rest: R
 
 @pytest.mark.parametrize("suffix", ["yaml", "properties"])
 def test_a_file_that_was_cut_deletes_no_connector(sync: FolderSync, rest: Rest, folder: Path, suffix: str) -> None:
-    """What is left has no name any more, and would be taken for a connector of the file's name."""
+    """The rest of the file has no name in it, so it would be taken for a connector of the file's own name."""
     sign = {"yaml": ": ", "properties": "="}[suffix]
     keys = {"file": "/tmp/f", "topic": "t", "name": "orders", "connector.class": FILE_SOURCE}
     lines = [f"{key}{sign}{text}\n" for key, text in keys.items()]
