@@ -299,10 +299,10 @@ class BigQuerySinkTask:
                 self._open.ctx.reject(batch, reasons)
 
     def _note(self) -> None:
-        """Show in the connector's notes the modes chosen for tables, views that somebody changed, rounded Decimals."""
+        """Show in the connector's notes the modes of tables, changed views, rounded Decimals, budget and clocks."""
         targets = self._open.targets
-        notice = self._open.spending.notice()
-        told = (*targets.views.told(), *targets.modes.told(), *targets.rounded.told(), *([notice] if notice else ()))
+        spent = self._open.spending.told()
+        told = (*targets.views.told(), *targets.modes.told(), *targets.rounded.told(), *spent)
         if told != self._told:
             self._open.ctx.note(told)
             self._told = told

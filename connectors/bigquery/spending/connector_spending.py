@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from connect.api.errors import ConnectError, RetriableError
@@ -25,7 +24,8 @@ from connectors.bigquery.spending.budget_keys import budget_key_of, budget_of, p
 from connectors.bigquery.spending.budget_sentences import BudgetSpentError, budget_spent
 from connectors.bigquery.spending.dead_reservations import settled_jobs
 from connectors.bigquery.spending.estimates import Estimates
-from connectors.bigquery.spending.ledger import DAY_S, Job, Kind, Ledger, Need, Wait
+from connectors.bigquery.spending.ledger import Job, Kind, Ledger, Need, Wait
+from connectors.bigquery.spending.ledger_day import LedgerDay
 from connectors.bigquery.warehouse.job_facts import Ended, Metering
 from connectors.bigquery.warehouse.table_facts import NewTable
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -58,13 +58,15 @@ class ConnectorSpending:
         budget_key: str = BUDGET_BYTES_KEY,
     ) -> None:
         """Take the limits. If `budget_bytes` is None, jobs are only counted. `usd_per_tib` is the price of a TiB that
-        is read; None: slots are paid instead. `budget_key` is the setting of the budget, which messages name.
+        is read; None: slots are paid instead. `budget_key` is the setting of the budget, which messages name. `now_s`
+        is the worker's clock, which counts until an answer of BigQuery tells the time.
         """
         self._warehouse = warehouse
         self._table = table
         self._budget_bytes = budget_bytes
         self._budget_key = budget_key
-        self._now_s = now_s
+        self._days = LedgerDay(warehouse, now_s, table)
+        self._now_s = self._days.now_s
         self._usd_per_tib = usd_per_tib
         self._owner = secrets.token_hex(4)
         self._lock = threading.Lock()
@@ -72,7 +74,7 @@ class ConnectorSpending:
         self._is_made = False
         self._ended: list[Job] = []
         self._counted_loads = 0
-        self._saved_at_s = now_s()
+        self._saved_at_s = self._now_s()
         self._estimates = Estimates(warehouse)
         self._waits: dict[str, tuple[float, BudgetSpentError]] = {}
         self._alerted_on = ""
@@ -92,10 +94,10 @@ class ConnectorSpending:
         total = sum(needs.values())
         with self._lock:
             self._write(lambda ledger: ledger)
-            found = self._ledger.wait(total, self._budget_bytes, self._day_share)
+            found = self._ledger.wait(total, self._budget_bytes, self._days.share)
             self._estimates.keep(target, needs)
             if found is not None and self._settle():
-                found = self._ledger.wait(total, self._budget_bytes, self._day_share)
+                found = self._ledger.wait(total, self._budget_bytes, self._days.share)
             self._heed(target, found, total, self._budget_bytes)
 
     def metering(self, target: str, sql: str, kind: Kind) -> Metering:
@@ -112,7 +114,7 @@ class ConnectorSpending:
         refused: list[Wait] = []
 
         def reserved(ledger: Ledger) -> Ledger:
-            found = ledger.with_reserved(job_id, need, budget_bytes, self._day_share)
+            found = ledger.with_reserved(job_id, need, budget_bytes, self._days.share)
             refused[:] = [found] if isinstance(found, Wait) else []
             return ledger if isinstance(found, Wait) else found
 
@@ -144,7 +146,7 @@ class ConnectorSpending:
     @property
     def is_due(self) -> bool:
         """Return True if it is time to save what was counted."""
-        return self._now_s() - self._saved_at_s >= _SAVE_EVERY_S
+        return abs(self._now_s() - self._saved_at_s) >= _SAVE_EVERY_S  # the clock may have been wrong before
 
     def save(self) -> None:
         """Write what was counted and is not written yet."""
@@ -154,7 +156,7 @@ class ConnectorSpending:
     def figures(self) -> Mapping[str, float]:
         """Return the metrics of the connector, as far as this task knows them."""
         found: dict[str, float] = {}
-        ledger = self._ledger.at(self._today)
+        ledger = self._ledger.at(self._days.today)
         for span, period in (("day", ledger.day), ("month", ledger.month)):
             for kind in Kind:
                 found[f"{kind}_billed_{span}_bytes"] = period.billed_bytes.get(kind, 0)
@@ -183,17 +185,13 @@ class ConnectorSpending:
             f"({self._budget_key}) are used: further ones will wait."
         )
 
-    @property
-    def _today(self) -> str:
-        return f"{datetime.fromtimestamp(self._now_s(), UTC):%Y-%m-%d}"
-
-    @property
-    def _day_share(self) -> float:
-        return self._now_s() % DAY_S / DAY_S
+    def told(self) -> Sequence[str]:
+        """Return sentences for the notes: that the budget is nearly used up, and which clocks are wrong."""
+        return [told for told in (self.notice(), *self._days.told()) if told]
 
     @property
     def _used_percent(self) -> float:
-        used_bytes = self._ledger.at(self._today).used_bytes
+        used_bytes = self._ledger.at(self._days.today).used_bytes
         return 100 * used_bytes / self._budget_bytes if self._budget_bytes else 0.0
 
     def _settle(self) -> bool:
@@ -253,7 +251,7 @@ class ConnectorSpending:
         ended, loads = list(self._ended), self._warehouse.loads
 
         def rewritten(text: str) -> str:
-            ledger = self._parsed(text).at(self._today)
+            ledger = self._days.on_today(self._parsed(text))
             for job in ended:
                 ledger = ledger.with_job(job)
             if loads > self._counted_loads:

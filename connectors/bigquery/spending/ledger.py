@@ -160,6 +160,15 @@ class Ledger:
         kept = {job_id: one for job_id, one in self.reserved.items() if one.day >= oldest}
         return Ledger(self.day.at(day), self.month.at(day[:_MONTH_CHARS]), kept)
 
+    def is_beyond(self, day: str) -> bool:
+        """Return True if the ledger is at a day that follows the one after `day`: some clock was wrong."""
+        return self.day.name > (date.fromisoformat(day) + timedelta(days=1)).isoformat()
+
+    def brought_back(self, day: str) -> Ledger:
+        """Return the ledger at an earlier day. What is counted counts on this day, so that no byte is spent twice."""
+        reserved = {job_id: replace(one, day=min(one.day, day)) for job_id, one in self.reserved.items()}
+        return Ledger(replace(self.day, name=day), replace(self.month, name=day[:_MONTH_CHARS]), reserved)
+
     @property
     def used_bytes(self) -> int:
         """Return the bytes that the jobs of the day were billed for, and those that are reserved."""

@@ -7,20 +7,25 @@ from typing import Any
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.settings.job_terms import JobTerms
 from connectors.bigquery.warehouse.accounts import credentials_of
+from connectors.bigquery.warehouse.service_clock import ServiceClock
 from connectors.bigquery.warehouse.storage import StorageWriter
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
 
 def open_warehouse(config: BigQuerySinkConfig) -> Warehouse:
     """Open the dataset of a configuration, and send nothing yet. Raise ConfigError if there are no credentials."""
-    client = open_client(config)
+    clock = ServiceClock()
     return Warehouse(
-        client, config.project, config.dataset, timeout_s=config.request_timeout_ms / 1000, terms=config.job_terms
-    )
+        open_client(config, clock), config.project, config.dataset, timeout_s=config.request_timeout_ms / 1000,
+        terms=config.job_terms, clock=clock,
+    )  # fmt: skip
 
 
-def open_client(config: BigQuerySinkConfig) -> Any:
-    """Open Google's client, a `google.cloud.bigquery.Client`. Raise ConfigError if there are no credentials."""
+def open_client(config: BigQuerySinkConfig, clock: ServiceClock | None = None) -> Any:
+    """Open Google's client, a `google.cloud.bigquery.Client`, whose answers tell `clock` the time.
+
+    Raise ConfigError if there are no credentials.
+    """
     from google.cloud import bigquery
 
     from connectors.bigquery.warehouse.session import WarehouseSession
@@ -30,6 +35,8 @@ def open_client(config: BigQuerySinkConfig) -> Any:
     own: str | None = getattr(credentials, "project_id", None)
     project = config.jobs_project or (own if config.use_credentials_project and own else config.project)
     session = WarehouseSession(credentials, config.endpoint, timeout_s=config.request_timeout_ms / 1000)
+    if clock is not None:
+        session.tell(clock)
     # Google's client takes a session of ours by this name alone.
     return bigquery.Client(
         project=project, credentials=credentials, client_options=options, _http=session,

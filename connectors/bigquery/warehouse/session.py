@@ -5,17 +5,18 @@ The service's answers say where an upload goes on, and Google's client would sen
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from google.auth.credentials import Credentials
 from google.auth.transport.requests import AuthorizedSession, Request
-from requests import Session
+from requests import Response, Session
 from requests.adapters import BaseAdapter
 
 from connect.api.errors import ConfigError
 from connect.lib.bounded_http import Limits
 from connect.lib.bounded_requests import BoundedAdapter
+from connectors.bigquery.warehouse.service_clock import ServiceClock
 
 _ANSWER_BYTES: Final = 64 << 20
 _GOOGLE: Final = ".googleapis.com"
@@ -30,6 +31,14 @@ class WarehouseSession(AuthorizedSession):
         super().__init__(credentials, auth_request=Request(asks_for_tokens))  # type: ignore[no-untyped-call]  # the library has no types
         self._endpoint = _origin(endpoint)
         _bounded(self, limits)
+
+    def tell(self, clock: ServiceClock) -> None:
+        """Let each answer tell a clock the time."""
+
+        def heard(answer: Response, *_: Any, **__: Any) -> None:
+            clock.hear(answer.headers.get("Date"))
+
+        self.hooks["response"].append(heard)
 
     def get_adapter(self, url: str) -> BaseAdapter:
         """Return the adapter that sends requests to an address. Raise ConfigError if the host is not BigQuery's."""

@@ -21,6 +21,7 @@ from connectors.bigquery.warehouse.dataset_calls import DatasetCalls
 from connectors.bigquery.warehouse.job_facts import UNMETERED, Changed, Counts, Metering, RowError
 from connectors.bigquery.warehouse.jobs import Jobs
 from connectors.bigquery.warehouse.resources import encryption_of, fields_of, lengthened, resource_of
+from connectors.bigquery.warehouse.service_clock import ServiceClock
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 if TYPE_CHECKING:
@@ -40,14 +41,16 @@ class Warehouse:
     """Reads and changes the tables of one dataset, and runs jobs there. Several threads of a task may use it."""
 
     def __init__(
-        self, client: Any, project: str, dataset: str, *, timeout_s: float, terms: JobTerms = NO_TERMS
-    ) -> None:
+        self, client: Any, project: str, dataset: str, *, timeout_s: float, terms: JobTerms = NO_TERMS,
+        clock: ServiceClock | None = None,
+    ) -> None:  # fmt: skip
         """Take a google.cloud.bigquery.Client. Its annotations do not allow `retry=None`, which means no retry."""
         self._client = client
         self._calls = DatasetCalls(client, project, dataset, timeout_s, terms.location or None)
         self._terms = terms
         self.side_by_side = self._calls.side_by_side
         self.jobs = Jobs(self._calls, terms.labels)
+        self.clock = clock or ServiceClock()
         self.loads = 0
         """Counts the load jobs that have ended."""
         self.location: str | None = None

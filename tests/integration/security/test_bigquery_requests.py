@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,8 @@ from connect.api.allowed_paths import ALLOWED_PATHS
 from connect.api.errors import ConfigError
 from connectors.bigquery.rows.table_schema import ColumnSchema, ColumnType
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.spending.ledger import DAY_S, Ledger
+from connectors.bigquery.spending.ledger_day import LedgerDay
 from connectors.bigquery.warehouse import accounts
 from connectors.bigquery.warehouse.accounts import credentials_of
 from connectors.bigquery.warehouse.client import open_warehouse
@@ -278,3 +281,15 @@ def test_a_value_of_another_form_is_refused_by_its_key(key: str, value: str) -> 
     with pytest.raises(ConfigError) as refused:
         config_of(**{key: value})
     assert [problem.key for problem in refused.value.problems] == [key]
+
+
+def test_each_answer_tells_the_time_by_which_the_day_of_a_budget_goes(open_at: Any) -> None:
+    """The server's answers have the header Date, as Google's have."""
+    warehouse = open_at()
+    assert not warehouse.clock.is_heard
+    warehouse.look()
+    ahead = LedgerDay(warehouse, lambda: time.time() + 5 * 365 * DAY_S, "ledger")
+    assert ahead.now_s() == pytest.approx(time.time(), abs=60)
+    assert ahead.on_today(Ledger()).day.name == ahead.today
+    (told,) = ahead.told()
+    assert "This worker's clock is 43,800 hours ahead of BigQuery's" in told

@@ -61,10 +61,11 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.warehouse.service_clock import ServiceClock
 from connectors.bigquery.warehouse.table_facts import TableFacts
 
 class Dataset:
-    tables, rows = {}, []
+    tables, rows, clock = {}, [], ServiceClock()
     def within(self, deadline): return nullcontext()
     def look(self): pass
     def stop(self): pass

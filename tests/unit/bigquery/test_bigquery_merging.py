@@ -22,6 +22,7 @@ from connectors.bigquery.merge.staging_tables import Role
 from connectors.bigquery.rows.table_schema import Columns
 from connectors.bigquery.warehouse.errors import RefusedJobError
 from connectors.bigquery.warehouse.job_facts import Changed
+from connectors.bigquery.warehouse.service_clock import ServiceClock
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 
@@ -32,6 +33,7 @@ class Tables:
 
     def __init__(self, columns: Columns, refuses: int | None = None) -> None:
         self.columns = columns
+        self.clock = ServiceClock()
         self.refuses = refuses
         self.staged: dict[str, TableFacts] = {}
         self.sizes: dict[str, bytes] = {}

@@ -21,6 +21,7 @@ from connectors.bigquery import sink
 from connectors.bigquery.dedup.sealed_batch import Refusals, SealedBatch
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.warehouse.errors import RefusedJobError, job_error
+from connectors.bigquery.warehouse.service_clock import ServiceClock
 from connectors.bigquery.warehouse.table_facts import NewTable, TableFacts
 
 
@@ -33,6 +34,7 @@ class Tables:
 
     def __init__(self, shown: str = "") -> None:
         self.shown = shown
+        self.clock = ServiceClock()
         self.tables: dict[str, TableFacts] = {}
         self.landed: list[Any] = []
 

@@ -14,6 +14,7 @@ from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
 from connectors.bigquery.settings.config import TASKS_KEY, BigQuerySinkConfig
+from connectors.bigquery.warehouse.service_clock import ServiceClock
 from connectors.bigquery.write.first_records import FirstRecords
 from connectors.bigquery.write.tables_ready import TargetTables
 
@@ -24,6 +25,7 @@ class Staging:
     loads = 0
 
     def __init__(self, *failures: Exception | None) -> None:
+        self.clock = ServiceClock()
         self.failures = list(failures)
         self.looks = 0
         self.threads = 2
