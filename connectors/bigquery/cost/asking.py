@@ -19,6 +19,7 @@ from connectors.bigquery.modes.compact import CompactMode
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.settings.config_checks import most_tasks
 from connectors.bigquery.tables.mode_changes import kept_choice
 from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
@@ -131,7 +132,7 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
         rows_per_day, row_bytes, interval_s=config.interval_ms / 1000, batch_rows=config.max_records,
         window_days=1.0 if window_ms is None else window_ms / _DAY_MS,
         load_s=CompactMode(config).batch_interval_s(topic=""), compact_s=config.compact_interval_ms / 1000,
-        compact_percent=config.compact_percent,
+        compact_percent=config.compact_percent, tasks=most_tasks(config),
     )  # fmt: skip
     growth = int(min(got_per_day, rows_per_day))
     grown = size.grown(growth, row_bytes, _AHEAD_DAYS)

@@ -44,11 +44,15 @@ def notes_of(config: BigQuerySinkConfig) -> Iterator[ConfigProblem]:
         yield from (ConfigProblem(loads.key, text) for text in quota_sentences(loads))
 
 
+def most_tasks(config: BigQuerySinkConfig) -> int:
+    """Return tasks.max; 1 if it is no number, which the framework reports."""
+    given = config.originals.get("tasks.max", "1").strip()
+    return int(given) if _TASKS.fullmatch(given) else 1
+
+
 def _loads_of(config: BigQuerySinkConfig) -> Loads | None:
     """Return the load jobs that the settings need; None if rows are written without load jobs."""
-    # The framework reports a value of tasks.max that is no number.
-    given = config.originals.get("tasks.max", "1").strip()
-    tasks, topics = int(given) if _TASKS.fullmatch(given) else 1, config.named_topics
+    tasks, topics = most_tasks(config), config.named_topics
     if config.mode.merges_rows:
         interval_s = config.mode.batch_interval_s("")
         key = "dedup.merge.interval.ms"

@@ -41,6 +41,7 @@ def test_a_merge_that_changes_rows_reads_named_columns_and_the_whole_of_what_it_
 
 def test_a_statement_is_billed_for_ten_mebibytes_of_each_table_at_least():
     assert merge_bytes(Searched(10, 1000, 40), 100, changes_rows=False) == 2 * LEAST_BYTES == 20_971_520
+    assert merge_bytes(Searched(10, 1000, 40), 100, changes_rows=False, staging_tables=4) == 5 * LEAST_BYTES
 
 
 def test_insert_all_bills_a_row_as_a_kibibyte_at_least():
@@ -123,6 +124,15 @@ def test_a_small_table_is_merged_as_it_is_set():
     assert fits.mode == "merge, every 10 min"
     assert fits.usd_per_day < 1
     assert "small" in fits.why
+
+
+def test_each_task_that_stages_rows_for_a_merge_is_counted_with_its_table():
+    small = TableSize(1000, 100_000)
+    traffic = Traffic(86_400, 100, interval_s=60.0, batch_rows=500_000, tasks=10)
+    few = replace(traffic, rows_per_day=2880)
+    # 1,440 merges rewrite the table, and name it and ten staging tables of 6 rows each, or two: 10 MiB for each one.
+    assert costs(small, traffic)["merge, every 1 min"].bytes_per_day == 1440 * (11 * LEAST_BYTES + 100_000)
+    assert costs(small, few)["merge, every 1 min"].bytes_per_day == 1440 * (3 * LEAST_BYTES + 100_000)
 
 
 def test_a_table_without_partitions_has_no_window_and_no_records_cost_nothing():
