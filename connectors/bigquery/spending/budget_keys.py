@@ -48,9 +48,9 @@ def _limits(config: BigQuerySinkConfig, prices: Prices) -> Mapping[str, int]:
     limits = {BUDGET_BYTES_KEY: config.budget_bytes} if config.budget_bytes else {}
     if config.budget_usd:
         if prices.slots or not prices.query_tib:
+            why = "slots are paid whatever is read" if prices.slots else "a query_tib of 0 is free"
             raise ConfigError(
-                f"{BUDGET_USD_KEY} buys no bytes by these prices: slots are paid whatever is read, and a "
-                f"query_tib of {prices.query_tib:g} is free.",
+                f"{BUDGET_USD_KEY} buys no bytes by these prices: {why}.",
                 key=BUDGET_USD_KEY,
                 fix=f"Set {BUDGET_BYTES_KEY}, or a price query_tib and no slots.",
             )

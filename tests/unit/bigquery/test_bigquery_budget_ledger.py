@@ -82,8 +82,10 @@ def test_money_buys_bytes_by_the_prices_of_a_file(tmp_path):
     assert budget_key_of(both, Prices()) == "bigquery.budget.bytes.per.day", "the lower one counts"
     much = parsed(**{"bigquery.budget.usd.per.day": "1", "bigquery.budget.bytes.per.day": str(1 << 50)})
     assert budget_key_of(much, Prices()) == "bigquery.budget.usd.per.day"
-    with pytest.raises(ConfigError, match="slots are paid whatever is read"):
+    with pytest.raises(ConfigError, match=r"prices: slots are paid whatever is read\."):
         budget_of(both, Prices(slots=100))
+    with pytest.raises(ConfigError, match=r"prices: a query_tib of 0 is free\."):
+        budget_of(both, Prices(query_tib=0.0))
     with pytest.raises(ConfigError, match=r"bigquery.prices.file.*cannot be read.*list prices"):
         prices_of_config(parsed(**{"bigquery.prices.file": str(tmp_path / "none.yaml")}))
     for text, words in ((b"- 1", "holds list, no prices"), (b"a: [", "cannot be read"), (b"query: 1", "is no price")):
