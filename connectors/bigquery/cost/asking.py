@@ -14,9 +14,10 @@ from connectors.bigquery.cost.plan import CHEAP_USD, DAY_S, TableSize, Traffic, 
 from connectors.bigquery.cost.prices import Prices, list_prices_in, prices_in
 from connectors.bigquery.dedup.rules import Keep
 from connectors.bigquery.dedup.window import parse_window
-from connectors.bigquery.modes.auto import EMPTY, Choice
+from connectors.bigquery.modes.auto import EMPTY, VIEW_TAKEN, Choice
 from connectors.bigquery.modes.compact import CompactMode
 from connectors.bigquery.modes.merge import MergeMode
+from connectors.bigquery.modes.view_names import is_view_taken
 from connectors.bigquery.rows.sizes import bytes_told
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.settings.config_checks import most_tasks
@@ -62,7 +63,14 @@ def choice_for(config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices,
     if kept is not None:
         return kept
     cost = _cost_of(_Asked(config, warehouse, CostQuestion(), prices, now_s), target, found, None)
-    return new_choice(cost.modes, has_window=parse_window(config.dedup_window) is not None)
+    return _new_choice(config, target, cost.modes)
+
+
+def _new_choice(config: BigQuerySinkConfig, target: str, costs: Sequence[ModeCost]) -> Choice:
+    """Return the mode that costs less a day, but merge if the table's view would have a topic table's name."""
+    found = new_choice(costs, has_window=parse_window(config.dedup_window) is not None)
+    is_taken = is_view_taken(target, config.named_topics, config.table_names, config.view_suffix)
+    return Choice(MergeMode.name, VIEW_TAKEN) if is_taken and found.mode == CompactMode.name else found
 
 
 def told_of_dear_merges(
@@ -72,7 +80,7 @@ def told_of_dear_merges(
     if not found.rows:
         return ""
     cost = _cost_of(_Asked(config, warehouse, CostQuestion(), prices, now_s), found.name, found, None)
-    choice = new_choice(cost.modes, has_window=parse_window(config.dedup_window) is not None)
+    choice = _new_choice(config, found.name, cost.modes)
     if choice.mode == MergeMode.name:
         return ""
     return (
@@ -142,7 +150,7 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
     if config.mode.chooses:
         kept = None if found is None else kept_choice(asked.warehouse, found)
         # The rate of the topic is no reason for a choice, as the sink chooses by the table when its first rows come.
-        choice = kept or (new_choice(costs, has_window=has_window) if size.rows else Choice(MergeMode.name, EMPTY))
+        choice = kept or (_new_choice(config, target, costs) if size.rows else Choice(MergeMode.name, EMPTY))
         mode = choice.mode
         told += f". dedup.mode=auto takes {mode} for it: {choice.why}"
         told += f"; read its view {target}{config.view_suffix}" if mode == CompactMode.name else ""

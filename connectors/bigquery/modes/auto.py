@@ -5,15 +5,17 @@ written it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from connect.api.errors import ConfigProblem
 from connectors.bigquery.dedup.side_tables import MODE_LABEL, REASON_LABEL
 from connectors.bigquery.modes.compact import CompactMode
 from connectors.bigquery.modes.merge import MergeMode
 from connectors.bigquery.modes.mode import Mode, TableWriter, WriterFactory
+from connectors.bigquery.modes.view_names import taken_names
 
 CHOICES: Final[Mapping[str, type[Mode]]] = MappingProxyType({mode.name: mode for mode in (MergeMode, CompactMode)})
 _COSTS: Final = re.compile(r"merge-(\d+)-compact-(\d+)")
@@ -24,11 +26,13 @@ CHANGING: Final = "changing"
 """This reason stands in the label while a mode takes a table over from one that merged, before it adds a row."""
 HAS_LOG: Final = "has-log"
 MERGED: Final = "was-merged"
+VIEW_TAKEN: Final = "view-taken"
 _REASONS: Final[Mapping[str, str]] = {
     EMPTY: "it had no rows when that was chosen, and nothing was known of what would come",
     NAMED: "dedup.mode named it before",
     HAS_LOG: "it has a log",
     MERGED: "it has been merged so far",
+    VIEW_TAKEN: "compact costs less, and its view would have the name of another topic's table (dedup.view.suffix)",
 }
 
 
@@ -74,6 +78,12 @@ class AutoMode(MergeMode):
         "kafka-connect-dedup-mode."
     )
     chooses = True
+
+    def notes(self) -> Iterator[ConfigProblem]:
+        """Yield notes on tables for which compact is not chosen, as their views would have others' names."""
+        yield from super().notes()
+        for problem in taken_names(self._config.named_topics, self._config.table_names, self._config.view_suffix):
+            yield ConfigProblem(problem.key, f"{problem.message} Until then dedup.mode=auto does not choose compact.")
 
     def table_writer(self, writers: WriterFactory) -> TableWriter:
         """Return a writer that writes each table by the mode that was chosen for it."""

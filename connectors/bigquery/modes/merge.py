@@ -10,6 +10,7 @@ from connectors.bigquery.dedup.rules import DedupRules, Deletes, Keep, NullKey
 from connectors.bigquery.dedup.window import Late
 from connectors.bigquery.modes.keyed import KeyedMode
 from connectors.bigquery.modes.mode import TableWriter, WriterFactory
+from connectors.bigquery.modes.view_names import taken_beside
 from connectors.bigquery.rows.paths import Path
 
 _HARD_DELETES = frozenset({Deletes.TOMBSTONE, Deletes.FIELD})
@@ -42,8 +43,10 @@ class MergeMode(KeyedMode):
         yield from ()
 
     def notes(self) -> Iterator[ConfigProblem]:
-        """Yield notes on an order that is not known, and on the costs of searching the whole table."""
+        """Yield notes on an order that is not known, on names, and on the costs of searching the whole table."""
         yield from super().notes()
+        for text in taken_beside(self._config.named_topics, self._config.table_names):
+            yield ConfigProblem("topic2TableMap", text)
         if self._config.dedup_keep == Keep.LATEST and self._config.dedup_window.lower() == "none":
             yield ConfigProblem(
                 "dedup.window",

@@ -10,12 +10,15 @@ from connect.api.errors import ConfigError, ConfigProblem, ConnectError
 from connect.api.optional.findings import Aspect, Finding, Weight
 from connectors.bigquery.dedup.rules import key_column_problem, placed
 from connectors.bigquery.dedup.window import PARTITIONABLE
+from connectors.bigquery.modes.compact import CompactMode
+from connectors.bigquery.modes.view_names import taken_names
 from connectors.bigquery.rows.paths import Path, Root
 from connectors.bigquery.rows.table_schema import REPEATED, Columns, ColumnType, by_name
 from connectors.bigquery.settings.config import BigQuerySinkConfig
 from connectors.bigquery.tables.key_changes import check_keys
-from connectors.bigquery.tables.mode_changes import check_change
+from connectors.bigquery.tables.mode_changes import check_change, kept_choice
 from connectors.bigquery.warehouse.errors import RefusedAccessError
+from connectors.bigquery.warehouse.table_facts import TableFacts
 from connectors.bigquery.warehouse.warehouse import Warehouse
 
 _DATA_EDITOR = 'GRANT `roles/bigquery.dataEditor` ON SCHEMA `{project}`.`{dataset}` TO "serviceAccount:{account}";'
@@ -69,6 +72,7 @@ def _of_topic(config: BigQuerySinkConfig, warehouse: Warehouse, topic: str) -> I
                 "autoCreateTables", f"Table {name} does not exist. Create it, or set autoCreateTables=true."
             )
         return
+    yield from _of_kept_view(config, warehouse, table)
     try:
         check_change(config, warehouse, table)
         if Path(Root.KEY) not in config.dedup.fields:  # the first records show what keys are like
@@ -86,6 +90,16 @@ def _of_topic(config: BigQuerySinkConfig, warehouse: Warehouse, topic: str) -> I
                 f"Table {name} has no column {config.partition_field} that is a date or a timestamp, by which "
                 "dedup.window could search it. Name the column by which it is partitioned, or set dedup.window=none.",
             )
+
+
+def _of_kept_view(config: BigQuerySinkConfig, warehouse: Warehouse, table: TableFacts) -> Iterator[ConfigProblem]:
+    """Yield a problem if dedup.mode=auto keeps to compact for a table whose view has the name of a topic's table."""
+    if not config.mode.chooses:
+        return
+    problems = list(taken_names(config.named_topics, config.table_names, config.view_suffix, only=table.name))
+    kept = kept_choice(warehouse, table) if problems else None
+    if kept is not None and kept.mode == CompactMode.name:
+        yield from problems
 
 
 def _of_keys(config: BigQuerySinkConfig, table: str, columns: Columns) -> Iterator[ConfigProblem]:

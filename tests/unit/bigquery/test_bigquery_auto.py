@@ -18,16 +18,17 @@ from plain_bigquery_client import PlainClient
 from test_bigquery_compaction import Life, Prompt, model_of, runs_of, shown
 from test_bigquery_config import parse
 
-from connect.api.errors import RetriableError
+from connect.api.errors import ConfigError, RetriableError
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.bigquery import sink
-from connectors.bigquery.cost.asking import choice_for
+from connectors.bigquery.cost.asking import choice_for, told_of_dear_merges
 from connectors.bigquery.cost.choosing import new_choice
 from connectors.bigquery.cost.plan import TableSize, Traffic, plan
 from connectors.bigquery.cost.prices import Prices
 from connectors.bigquery.modes.auto import choice_in
 from connectors.bigquery.settings.config import BigQuerySinkConfig
+from connectors.bigquery.tables.preflight import check
 from connectors.bigquery.warehouse import jobs
 from connectors.bigquery.warehouse.warehouse import Warehouse
 from connectors.bigquery.write import table_modes
@@ -144,6 +145,31 @@ def test_a_table_of_somebody_else_is_chosen_for_by_what_it_costs(service, monkey
     costly = choice_for(one.config, one.warehouse, Prices(query_tib=10_000_000), "orders", 0.0)
     assert costly.mode == "compact"
     assert mode_of(service) is None, "validation writes nothing"
+
+
+def test_compact_is_not_chosen_where_its_view_would_have_the_name_of_another_topics_table(service):
+    Life(service, **{"dedup.mode": "merge"}).load(runs_of(5)[0])
+    service.drop("_orders_merges")
+    one = Life(service, **AUTO, topics="orders,orders_latest")
+    dear = Prices(query_tib=10_000_000)
+    choice = choice_for(one.config, one.warehouse, dear, "orders", 0.0)
+    assert choice.mode == "merge"
+    assert "would have the name of another topic's table (dedup.view.suffix)" in choice.why
+    found = one.warehouse.table("orders")
+    assert found is not None
+    assert told_of_dear_merges(one.config, one.warehouse, dear, found, 0.0) == ""
+    other = Life(service, **AUTO, topics="orders,orders_latest", **{"dedup.view.suffix": "_now"})
+    assert choice_for(other.config, other.warehouse, dear, "orders", 0.0).mode == "compact"
+    assert "set dedup.mode=compact" in told_of_dear_merges(other.config, other.warehouse, dear, found, 0.0)
+
+
+def test_a_table_that_auto_goes_on_to_compact_is_refused_where_a_topic_has_its_views_name(service):
+    Life(service, **{"dedup.mode": "compact"}).load(runs_of(5)[0])
+    one = Life(service, **AUTO, topics="orders,orders_latest")
+    with pytest.raises(ConfigError, match=r"The view of topic orders is orders_latest, .* topic orders_latest"):
+        check(one.config, one.warehouse)
+    other = Life(service, **AUTO, topics="orders,others")
+    check(other.config, other.warehouse)
 
 
 def test_no_mode_is_chosen_by_a_look_that_failed(service, monkeypatch):

@@ -271,6 +271,23 @@ def test_a_table_with_the_name_of_anothers_view_is_told(mode):
     assert parse(**{**given, "dedup__mode": "merge"}).named_topics == ("o", "o_latest", "other")
 
 
+def test_auto_says_that_it_does_not_choose_compact_where_the_view_has_no_name():
+    def noted(**given: str) -> str:
+        return " ".join(note.message for note in parse(**given).notes() if note.key == "dedup.view.suffix")
+
+    told = noted(topics="o, o_latest")
+    assert "topic o is o_latest, which is the table of topic o_latest" in told
+    assert "dedup.mode=auto does not choose compact" in told
+    assert noted(topics="o, o_latest", dedup__view__suffix="_now") == noted(topics="o, p") == ""
+
+
+@pytest.mark.parametrize("beside", ["_o_log", "_o_merges", "_o_deletes", "_o_cleared"])
+def test_a_topic_with_the_name_of_a_table_beside_anothers_is_noted(beside):
+    (note,) = (note for note in parse(topics=f"o, {beside}").notes() if note.key == "topic2TableMap")
+    assert f"{beside} is where the sink keeps notes or rows of topic o" in note.message
+    assert "topic2TableMap" not in {note.key for note in parse(topics="o, p_log, _p_log").notes()}
+
+
 def test_types_and_labels_of_new_tables():
     given = parse(table__column__types="a.b:json, at:DATETIME", table__labels="team:shop,stage:")
     assert given.type_rules.chosen == {"a.b": ColumnType.JSON, "at": ColumnType.DATETIME}
