@@ -16,6 +16,7 @@ from connect.api.arrow import arrow_type
 from connect.api.errors import ConfigError
 from connectors.jdbc.dialects.known import dialect_named
 from connectors.jdbc.log.mysql import tables as mysql_tables
+from connectors.jdbc.log.mysql.binlog_records import BinlogRecords
 from connectors.jdbc.log.postgres import tables as pg_tables
 from connectors.jdbc.log.postgres.text import SESSION, driver_array, unhexed
 from connectors.jdbc.log.shared import envelope
@@ -183,6 +184,24 @@ def test_tombstones_and_operations_can_be_left_out():
         (1, ("c", None, 1)), (1, ("u", None, 1)), (5, ("c", None, 5)), (6, ("c", None, 6)),
     ]  # fmt: skip
     assert envelope.batch(form, rows, envelope.EventRules(skipped=frozenset("cud"))) is None
+
+
+@pytest.mark.parametrize(
+    ("skipped", "events"),
+    [
+        ("c", [(1, ("u", None, 1)), (2, ("d", 2, None)), (2, None), (5, ("c", None, 5)), (9, ("d", 9, None)), (9, None)]),
+        ("d", [
+            (1, ("c", None, 1)), (1, ("u", None, 1)), (2, ("d", 2, None)), (2, None), (5, ("c", None, 5)),
+            (6, ("c", None, 6)),
+        ]),
+        ("u", [(1, ("c", None, 1)), (9, ("d", 9, None)), (9, None), (6, ("c", None, 6))]),
+    ],
+)  # fmt: skip
+def test_a_binary_log_skips_what_was_done_to_a_row_and_not_events_of_a_changed_key(skipped, events):
+    config = JdbcSourceConfig.parse({
+        **GIVEN, "connection.url": "jdbc:mysql://h/d", "skipped.operations": skipped, "tombstones.on.delete": "true",
+    })  # fmt: skip
+    assert _told(envelope.batch(*_rows(*MIXED), BinlogRecords(config).rules)) == events
 
 
 def test_topics_are_debeziums_unless_a_format_is_given():

@@ -35,7 +35,8 @@ class BinlogRecords:
 
     def __init__(self, config: JdbcSourceConfig, options: ReadingOptions = PLAIN) -> None:
         self._prefix = config.topic_prefix
-        self.rules = options.rules(config)
+        # Debezium's connectors for a binary log select by the statement, and its PostgreSQL connector by the event.
+        self.rules = replace(options.rules(config), skips_statements=True)
         self.transaction_topic = options.transaction_topic
         self._server_uuid = ""
         self._begin: tuple[str, int] | None = None

@@ -172,7 +172,9 @@ Headers = Callable[[int, Mapping[int, OtherKey]], Sequence[Sequence[Header]]]
 class EventRules:
     """Holds what the configuration says about events. With `keyless`, tombstones are sent for rows without a key, too.
 
-    With `skips_unchanged`, an update is not sent if it changed no column that events show.
+    With `skips_unchanged`, an update is not sent if it changed no column that events show. With `skips_statements`,
+    `skipped` names what was done to a row, and not its events: an update that changed the key has a delete and a create
+    as its events, which are both sent unless updates are skipped.
     """
 
     tombstones: bool = True
@@ -180,6 +182,7 @@ class EventRules:
     headers: Headers | None = None
     keyless: bool = False
     skips_unchanged: bool = False
+    skips_statements: bool = False
 
     @cached_property
     def kept(self) -> npt.NDArray[np.bool_]:
@@ -239,7 +242,7 @@ def _events(form: EventFormat, rows: ChangedRows, rules: EventRules) -> _Events:
         step = np.r_[step, np.full(len(gone), 1), np.full(len(come), 2)]
         order = np.argsort(change * 3 + step, kind="stable")
         change, op = change[order], op[order]
-    kept = rules.kept[op]
+    kept = rules.kept[rows.ops[change] if rules.skips_statements else op]
     if rules.skips_unchanged and rows.full_before:
         kept &= ~_unchanged(rows, old_at, new_at)[change]
     if not kept.all():
