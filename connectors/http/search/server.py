@@ -25,6 +25,8 @@ _LINES: Final = {"Content-Type": "application/x-ndjson"}
 _TOO_LARGE: Final = 413
 _CONFLICT: Final = 409
 _REFUSED: Final = 400
+_FORBIDDEN: Final = 403
+_MISSING: Final = 404
 _SHOWN_CHARS: Final = 500
 _PRIORITY: Final = 200
 """Index templates are made with this priority, as by Aiven's sink. Those of a smaller one do not count beside them."""
@@ -133,13 +135,13 @@ class SearchServer:
         """
         path = f"/{quote(name, safe='')}"
         answer = self._caller.ask("GET", f"{path}/_mapping", deadline)
-        if answer.status == 404 and not makes_it:
+        if answer.status == _MISSING and not makes_it:
             raise ConfigError(
                 f"There is no index or alias {name}.",
                 key="topic.to.external.resource.mapping",
                 fix="Make it, name another one, or set external.resource.usage to DISABLED.",
             )
-        if answer.status == 404:
+        if answer.status == _MISSING:
             self._make(path, {"mappings": mapping} if mapping else {}, deadline)
             return
         found = self._parsed(_MAPPINGS, answer)
@@ -150,10 +152,12 @@ class SearchServer:
         self, name: str, template: StreamTemplate | None, mapping: Mapping[str, Any] | None, deadline: Deadline
     ) -> None:
         """Create a data stream if there is none. The server needs an index template for it: one that is given is made
-        where it is not there, and the data stream gets the mapping.
+        where it is not there, and the data stream gets the mapping, also later if it has no fields yet.
         """
         path = f"/_data_stream/{quote(name, safe='')}"
-        if self._is_there(path, deadline):
+        if self._has_stream(name, path, deadline):
+            if template is not None and mapping:
+                self._require_fields(name, template, mapping, deadline)
             return
         if template is not None:
             self._require_template(name, template, deadline)
@@ -161,24 +165,44 @@ class SearchServer:
         if template is not None and mapping:
             self._put_mapping(f"/{quote(name, safe='')}", mapping, deadline)
 
+    def _has_stream(self, name: str, path: str, deadline: Deadline) -> bool:
+        """Return True if there is a data stream. A user who may not see data streams is asked for the name, as Java's
+        sinks ask, so that no write makes an index where no data stream is.
+        """
+        answer = self._caller.ask("GET", path, deadline)
+        if answer.status == _FORBIDDEN:
+            answer = self._caller.ask("HEAD", f"/{quote(name, safe='')}", deadline)
+        if answer.status != _MISSING:
+            self._expect(answer)
+        return answer.status != _MISSING
+
+    def _require_fields(
+        self, stream: str, template: StreamTemplate, mapping: Mapping[str, Any], deadline: Deadline
+    ) -> None:
+        """Put the mapping if the data stream has no field but that of the time, as where tombstones made it. The
+        mapping of a user who may not see it stays as it is.
+        """
+        path = f"/{quote(stream, safe='')}"
+        answer = self._caller.ask("GET", f"{path}/_mapping", deadline)
+        if answer.status == _FORBIDDEN:
+            return
+        found = self._parsed(_MAPPINGS, answer)
+        known = {field for index in found.values() for field in index.get("mappings", {}).get("properties", {})}
+        if not known - {TIMESTAMP, template.timestamp_field}:
+            self._put_mapping(path, mapping, deadline)
+
     def _require_template(self, stream: str, template: StreamTemplate, deadline: Deadline) -> None:
         path = f"/_index_template/{quote(template.name, safe='')}"
-        if self._is_there(path, deadline):
+        answer = self._caller.ask("GET", path, deadline)
+        if answer.status == _FORBIDDEN:
+            return  # others make it; without one the server refuses to make the data stream
+        if answer.status != _MISSING:
+            self._expect(answer)
             return
         # Elasticsearch knows no other field of the time, and refuses to hear of one.
         field = {} if template.timestamp_field == TIMESTAMP else {"timestamp_field": {"name": template.timestamp_field}}
         body = {"index_patterns": [stream], "priority": _PRIORITY, "data_stream": field}
         self._expect(self._caller.ask("PUT", path, deadline, body=orjson.dumps(body), headers=_JSON))
-
-    def _is_there(self, path: str, deadline: Deadline) -> bool:
-        """Return True if the server has it, or lets the user not see it, as others make it then.
-
-        No other answer may pass for that: a write would make an index where no data stream is.
-        """
-        answer = self._caller.ask("GET", path, deadline)
-        if answer.status not in {403, 404}:
-            self._expect(answer)
-        return answer.status != 404
 
     def _put_mapping(self, path: str, mapping: Mapping[str, Any], deadline: Deadline) -> None:
         self._expect(self._caller.ask("PUT", f"{path}/_mapping", deadline, body=orjson.dumps(mapping), headers=_JSON))
@@ -205,7 +229,7 @@ class SearchServer:
         if answer.status < 300:
             return
         text = answer.data[:_SHOWN_CHARS].decode(errors="replace")
-        if answer.status in {401, 403}:
+        if answer.status in {401, _FORBIDDEN}:
             raise refused_access(answer.status, text)
         if answer.status in TOO_BUSY:
             raise RetriableError(f"The search server cannot do that for now (HTTP {answer.status}: {text}).")

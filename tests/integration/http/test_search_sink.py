@@ -206,6 +206,18 @@ def test_an_index_gets_the_mapping_of_rows_that_come_behind_tombstones(url: str)
     assert kinds(url, "late-schema") == {"id": "long", "name": "text", "at": "date"}
 
 
+def test_a_data_stream_that_tombstones_made_gets_the_mapping_of_rows_behind_them(url: str) -> None:
+    keys = {"data_stream_enabled": "true", "behavior_on_null_values": "ignore"}
+    aiven_task_on(url, **keys).put(timed(batch("late-stream", [None], ["a"])), Deadline.after(60))
+    assert "late-stream" in streams(url)
+    values = Column.from_rows([{"id": 1, "name": None, "at": instant(5)}], ROW)
+    for start in (1, 2):
+        one = timed(replace(batch("late-stream", [None], ["a"], start=start), values=values))
+        aiven_task_on(url, **keys).put(one, Deadline.after(60))
+    assert kinds(url, "late-stream") == {"@timestamp": "date", "id": "long", "name": "text", "at": "date"}
+    assert len(documents(url, "late-stream")) == 2
+
+
 def test_a_data_stream_that_somebody_else_has_made_takes_documents(url: str) -> None:
     body = {"index_patterns": ["theirs"], "data_stream": {}}
     requests.put(f"{url}/_index_template/theirs", json=body, timeout=60).raise_for_status()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from api_server import ApiServer, api
 
+from connect.api import schema as s
 from connect.api.errors import ConfigError, ConnectError, RejectedRowsError, RetriableError
 from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.lib.deadline import Deadline
@@ -194,6 +197,42 @@ def test_a_server_that_does_not_tell_of_a_data_stream_gets_no_document(server: A
     with pytest.raises(ConfigError if status == 401 else RetriableError):
         task.put(keyed(["a"]), Deadline.after(10))
     assert server.paths() == [("GET", "/_data_stream/orders")]
+
+
+@pytest.mark.parametrize("status", [200, 404, 403])
+def test_a_user_who_may_see_no_data_stream_is_asked_for_the_name_as_in_java(server: ApiServer, status: int) -> None:
+    server.statuses = [403, status]
+    task, _ = keyed_task(server, data_stream_enabled="true")
+    # Nothing answers to a bulk request as a search server does.
+    with pytest.raises(ConfigError, match="refuses access" if status == 403 else "tells of|no Elasticsearch"):
+        task.put(keyed(["a"]), Deadline.after(10))
+    made = [
+        ("GET", "/_index_template/orders-connector-data-stream-template"),
+        ("PUT", "/_data_stream/orders"),
+    ]  # fmt: skip
+    begin = [("GET", "/_data_stream/orders"), ("HEAD", "/orders")]
+    ways = {200: [*begin, ("POST", "/_bulk")], 404: [*begin, *made, ("POST", "/_bulk")], 403: begin}
+    assert server.paths() == ways[status]
+
+
+@pytest.mark.parametrize(
+    ("properties", "status", "puts"),
+    [({"@timestamp": {"type": "date"}}, 200, True), ({"n": {"type": "long"}}, 200, False), ({}, 403, False)],
+)
+def test_a_data_stream_without_fields_gets_the_mapping_later(
+    server: ApiServer, properties: dict[str, Any], status: int, puts: bool
+) -> None:
+    server.statuses = [200, status]
+    stream = {".ds-orders-000001": {"mappings": {"properties": properties}}}
+    server.answers = [b"{}", json.dumps(stream).encode(), *[b"{}"] * puts]
+    task, _ = keyed_task(server, data_stream_enabled="true")
+    row = s.struct({"n": s.INT64, "at": s.Schema(s.Type.INT64, name=s.TIMESTAMP)})
+    values = Column.from_rows([{"n": 1, "at": datetime.fromtimestamp(5, UTC)}], row)
+    one = Batch("orders", values, consumed=Consumed(TP, pa.array([3], pa.int64()), 4))
+    with pytest.raises(ConfigError, match="no Elasticsearch"):
+        task.put(replace(one, timestamps_ms=pa.array([7], pa.int64())), Deadline.after(10))
+    asked = [("GET", "/_data_stream/orders"), ("GET", "/orders/_mapping")]
+    assert server.paths() == [*asked, *[("PUT", "/orders/_mapping")] * puts, ("POST", "/_bulk")]
 
 
 def test_a_record_whose_document_a_data_stream_has_is_counted_unless_it_was_sent_before(server: ApiServer) -> None:
