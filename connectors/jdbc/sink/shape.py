@@ -144,6 +144,13 @@ def _fields_of(config: JdbcSinkConfig, fields: Mapping[str, s.Schema], part: Rec
         yield Member(name, fields[name], part, name, is_key=True)
 
 
+def written_fields(config: JdbcSinkConfig) -> frozenset[str] | None:
+    """Return the only fields of values that may go into columns, or None if all do."""
+    if not config.fields_whitelist or (config.pk_mode == "record_value" and not config.pk_fields):
+        return None
+    return frozenset({*config.fields_whitelist, *config.pk_fields})
+
+
 def array_of(batch: Batch, member: Member) -> pa.Array:
     """Return the values of a column, one per row."""
     match member.part:

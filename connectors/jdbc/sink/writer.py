@@ -15,13 +15,13 @@ import sqlalchemy as sa
 from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connect.api.records import Batch, Column
 from connect.lib.halving import refused_rows
-from connectors.jdbc.sink.alike_rows import Fields, alike, fields_of, may_be_gathered
+from connectors.jdbc.sink.alike_rows import Fields, alike, alike_by_key, alike_in_turn, fields_of
 from connectors.jdbc.sink.changes import changes_of, deletes_first, writes_before_delete
 from connectors.jdbc.sink.database import DeniedError, RefusedAtCommitError, TargetDatabase
 from connectors.jdbc.sink.deferred_constraints import late_refusals
 from connectors.jdbc.sink.refusals import RefusedRowsError
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
-from connectors.jdbc.sink.shape import Member, array_of, shape_of
+from connectors.jdbc.sink.shape import Member, array_of, shape_of, written_fields
 from connectors.jdbc.sink.statements import SinkStatements, StatementRows
 from connectors.jdbc.sink.target_tables import Target, TargetTables
 from connectors.jdbc.sink.texts import Zones
@@ -145,11 +145,11 @@ class TableWriter:
                 elif key not in deleted:
                     places.append(place)
             rows = batch.take(places)
-            fields = fields_of(rows.values) or [frozenset()] * len(places)
+            fields = fields_of(rows.values, written_fields(self._config)) or [frozenset()] * len(places)
             with self._database.part(connection):
                 found = {
                     numbers[place]
-                    for numbers in alike(fields, gathers=True)
+                    for numbers in alike(fields)
                     for place in self._there(connection, target, rows.take(numbers))
                 }
         except DeniedError as error:
@@ -230,20 +230,20 @@ class TableWriter:
         return bad
 
     def _land(self, connection: sa.Connection, batch: Batch) -> None:
-        fields = fields_of(batch.values)
+        fields = fields_of(batch.values, written_fields(self._config))
         if fields is None:
             self._land_alike(connection, batch)
             return
-        for numbers in alike(fields, gathers=self._gathers(batch, fields)):
+        for numbers in self._groups(batch, fields):
             self._land_alike(connection, batch.take(numbers))
 
-    def _gathers(self, batch: Batch, fields: Sequence[Fields]) -> bool:
-        """Return True if rows may be written in another order, as those of each key keep theirs."""
+    def _groups(self, batch: Batch, fields: Sequence[Fields]) -> list[list[int]]:
+        """Return groups of rows that have the same fields; rows of each key keep their order if it counts."""
         if not (self._config.is_keyed or self._config.delete_enabled):
-            return True
+            return alike(fields)
         target = self._targets.ready(batch.topic, None)
         keys = self._cells(target, shape_of(self._config, batch).keys, batch)
-        return may_be_gathered(fields, keys) and not self._statements.may_meet(target, keys)
+        return alike_in_turn(fields) if self._statements.may_meet(target, keys) else alike_by_key(fields, keys)
 
     def _land_alike(self, connection: sa.Connection, batch: Batch) -> None:
         shape = shape_of(self._config, batch)

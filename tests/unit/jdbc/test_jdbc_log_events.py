@@ -189,7 +189,9 @@ def test_tombstones_and_operations_can_be_left_out():
 @pytest.mark.parametrize(
     ("skipped", "events"),
     [
-        ("c", [(1, ("u", None, 1)), (2, ("d", 2, None)), (2, None), (5, ("c", None, 5)), (9, ("d", 9, None)), (9, None)]),
+        ("c", [
+            (1, ("u", None, 1)), (2, ("d", 2, None)), (2, None), (5, ("c", None, 5)), (9, ("d", 9, None)), (9, None),
+        ]),
         ("d", [
             (1, ("c", None, 1)), (1, ("u", None, 1)), (2, ("d", 2, None)), (2, None), (5, ("c", None, 5)),
             (6, ("c", None, 6)),
