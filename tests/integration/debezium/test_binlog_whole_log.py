@@ -9,6 +9,9 @@ import pytest
 from binlog_servers import binlog_server
 from debezium_ours import OurRun
 
+from connectors.jdbc.log.binlog.position import BinlogPosition
+from connectors.jdbc.log.mysql.stream import BinlogStream
+
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -31,6 +34,29 @@ def test_the_log_is_read_from_its_beginning(kind: str, metadata: str) -> None:
     assert _ids(run.found) == [1, 2]
     assert _ids(found) == [3]
     assert {record["value"]["payload"]["op"] for record in (*run.found["shop.orders"], *found["shop.orders"])} == {"c"}
+
+
+def test_the_log_is_looked_through_once_and_not_for_each_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+    start = BinlogStream.start
+
+    def counted(self: BinlogStream, position: BinlogPosition, *, mariadb: bool) -> None:
+        begun.append(position.pos)
+        start(self, position, mariadb=mariadb)
+
+    monkeypatch.setattr(BinlogStream, "start", counted)
+    names = [f"t{number}" for number in range(8)]
+    with binlog_server("mariadb", "MINIMAL") as server:
+        server.run(
+            "CREATE DATABASE shop",
+            *(f"CREATE TABLE shop.{name} (id int PRIMARY KEY)" for name in names),
+            "FLUSH BINARY LOGS",
+            *(f"INSERT INTO shop.{name} VALUES (1)" for name in names),
+        )
+        run = OurRun(server.config("looked", **{"database.include.list": "shop", "snapshot.mode": "never"}))
+        run.until_true(lambda found: all(found.get(f"shop.{name}") for name in names))
+        run.close()
+    assert len(begun) <= 3
 
 
 def _ids(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[int]:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -46,6 +46,13 @@ class ColumnsLostError(PositionLostError):
     """It is not known which columns a table had at a place of the log."""
 
 
+class _Catalogued(NamedTuple):
+    """Holds a table as the catalog had it, and a place in the log that the server reached after that."""
+
+    table: PastTable | None
+    end: Place
+
+
 @dataclass(frozen=True, slots=True)
 class _Ahead:
     """Holds what the log has from one place to another: where statements are, and the tables that they name."""
@@ -53,12 +60,12 @@ class _Ahead:
     begin: Place
     end: Place
     named: Sequence[tuple[Place, frozenset[TableName]]]
-    tables: Mapping[TableName, PastTable | None]
-    """The tables as the catalog had them before `end` was asked for."""
+    tables: Mapping[TableName, _Catalogued]
 
     def names(self, table: TableName, behind: Place) -> bool:
-        """Return True if a statement behind the place names the table."""
-        return any(at.order > behind.order and table in named for at, named in self.named)
+        """Return True if a statement behind the place names the table, which the catalog need not tell, therefore."""
+        end = self.tables[table].end.order
+        return any(behind.order < at.order <= end and table in named for at, named in self.named)
 
 
 class MySqlHistory:
@@ -153,7 +160,7 @@ class MySqlHistory:
         ahead = self._looked_ahead(name, at)
         if ahead.names(name, at):
             raise _lost(name, at, f"{why}; and it was altered since")
-        now = ahead.tables[name]
+        now = ahead.tables[name].table
         if now is None:
             return None
         try:
@@ -165,13 +172,20 @@ class MySqlHistory:
         return told
 
     def _looked_ahead(self, name: TableName, at: Place) -> _Ahead:
-        """Return what the log has from a place up to its present end. So the log may be read twice as a whole."""
+        """Return what the log has from a place up to its present end. So the log may be read twice as a whole, but not
+        once for each table: what was read before is read no more.
+        """
         known = self._ahead
-        if known is None or name not in known.tables or not known.begin.order <= at.order <= known.end.order:
-            wanted = {name, *(table for table, then in self._history.tables.items() if isinstance(then, UnknownTable))}
-            tables = {table: catalog_table(self._database, table) for table in wanted}
+        if known is None or not known.begin.order <= at.order <= known.end.order:
+            known = _Ahead(at, at, [], {})
+        if name not in known.tables or at.order > known.tables[name].end.order:
+            unknown = (table for table, then in self._history.tables.items() if isinstance(then, UnknownTable))
+            wanted = {name, *(table for table in unknown if table not in known.tables)}
+            found = {table: catalog_table(self._database, table) for table in wanted}
             end = self._end()
-            known = self._ahead = _Ahead(at, end, list(self._statements(at, end)), tables)
+            tables = {**known.tables, **{table: _Catalogued(one, end) for table, one in found.items()}}
+            named = [*known.named, *self._statements(known.end, end)]
+            known = self._ahead = _Ahead(known.begin, end, named, tables)
         return known
 
     def at_end(self, at: Place) -> None:
