@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -57,6 +58,30 @@ def test_notes_are_those_that_debezium_told() -> None:
             run.close()
             recorded = read(FOLDER / f"postgres-notes-{mode}.json")["message"]
             assert told(run.found["message"], of_one_log=False) == told(recorded, of_one_log=False)
+
+
+def test_a_row_names_the_server_that_it_was_replicated_from() -> None:
+    with ExitStack() as stack:
+        shop = Shop("postgres", stack)
+        shop.run("CREATE TABLE shop.numbers (id int PRIMARY KEY, n int)")
+        run = shop.connector()
+        shop.until_streaming([run.until_true], "numbers")
+        with shop.session() as of_peer:
+            of_peer("SELECT pg_replication_origin_create('peer')")
+            of_peer("SELECT pg_replication_origin_session_setup('peer')")
+            of_peer("BEGIN")
+            of_peer("SELECT pg_replication_origin_xact_setup('0/64', now())")
+            of_peer("INSERT INTO shop.numbers VALUES (1, 1)")
+            of_peer("COMMIT")
+        shop.run("INSERT INTO shop.numbers VALUES (2, 2)")
+        found = run.until_true(lambda found: len(_sources(found)) == 2)
+        run.close()
+    assert [(source["origin"], source["origin_lsn"]) for source in _sources(found)] == [("peer", 100), (None, None)]
+
+
+def _sources(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+    payloads = [record["value"]["payload"] for record in found.get("shop.numbers", ())]
+    return [payload["source"] for payload in payloads if payload["after"]["id"] > 0]
 
 
 def _write(shop: Shop) -> None:

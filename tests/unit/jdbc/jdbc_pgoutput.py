@@ -39,6 +39,9 @@ class Log:
         self.final_lsn = self.lsn + 1000
         self.add(b"B" + struct.pack(">QqI", self.final_lsn, commit_us - EPOCH_US, xid))
 
+    def sender(self, name: str, lsn: int) -> None:
+        self.add(b"O" + struct.pack(">Q", lsn) + name.encode() + b"\0")
+
     def commit(self) -> None:
         self.lsn = self.final_lsn
         self.add(b"C" + struct.pack(">BQQq", 0, self.final_lsn, self.final_lsn + 5, 0))

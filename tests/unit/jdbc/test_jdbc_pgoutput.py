@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import struct
+from operator import itemgetter
 
+import pyarrow as pa
 import pytest
 from drawn_cases import quick_first
 from hypothesis import given, settings
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 from jdbc_pgoutput import EPOCH_US, Log, read_back, rows_of
 
 from connect.api.errors import ConnectError
+from connectors.jdbc.log.postgres.notes import Notes
+from connectors.jdbc.log.postgres.origins import source_members
 from connectors.jdbc.log.postgres.pgoutput import Changes, LogState, Messages, decode
 
 COLUMNS = [("id", 23), ("name", 25), ("note", 25)]
@@ -37,6 +41,35 @@ def test_inserts_updates_and_deletes_come_in_order_with_their_place_in_the_trans
         ("a", "U", 2000, 3, ("1", None, None), ("2", "zwei", "")),
         ("a", "D", 2000, 4, ("2", None, None), None),
     ]
+
+
+@pytest.mark.parametrize("cut", range(1, 20))
+def test_a_change_tells_the_server_that_its_transaction_was_replicated_from(log, cut):
+    log.insert(1, ["1", None, None])
+    log.commit()
+    for number, name in ((2, "peer"), (3, ""), (4, None)):
+        log.begin(number)
+        if name is not None:
+            log.sender(name, 70 + number)
+        log.insert(1, [str(number), None, None])
+        log.note("p", b"within")
+        log.truncate(1)
+        log.note("p", b"alone", within=False)
+        log.commit()
+    found, state = [], LogState()
+    for first in range(0, len(log.messages), cut):
+        for item in decode(Messages.of(log.messages[first : first + cut]), state):
+            told = source_members(item.origin)
+            nothing = pa.nulls(len(item.origin))
+            names, lsns = (told.get(name, nothing).to_pylist() for name in ("origin", "origin_lsn"))
+            alone = item.stands_alone.tolist() if isinstance(item, Notes) else [False] * len(names)
+            found += [
+                (xid, *of) for xid, is_alone, *of in zip(item.origin.xid.tolist(), alone, names, lsns, strict=True)
+                if not is_alone
+            ]  # fmt: skip
+            assert all(name is None for name, is_alone in zip(names, alone, strict=True) if is_alone)
+    wanted = [*[(2, "peer", 72)] * 3, *[(3, "", 73)] * 3, *[(4, None, None)] * 3, (7, None, None)]
+    assert sorted(found, key=itemgetter(0)) == wanted
 
 
 def test_a_large_value_that_the_log_leaves_out_comes_from_the_row_before(log):

@@ -91,6 +91,7 @@ def notes_of(
         xid=np.where(alone, 0, origin.xid),
         commit_us=np.where(alone, 0, origin.commit_us),
         last_commit_lsn=np.where(alone, origin.lsn, origin.last_commit_lsn),
+        sender=np.where(alone, -1, origin.sender),
     )
     found = [_prefix_and_content(body) for body in bodies]
     prefixes, contents = [prefix for prefix, _ in found], [content for _, content in found]

@@ -6,9 +6,9 @@ Replication Protocol" (XLogData). Integers are big-endian; a log sequence number
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,15 @@ from connectors.jdbc.log.shared.cells import Buffer, Bytes, Mask, Places
 XLOG_HEADER: Final = 25
 """XLogData has this many bytes before its message: the letter w, start, end and clock."""
 LSN_AT: Final = 1
-BEGIN, COMMIT = ord("B"), ord("C")
+BEGIN, COMMIT, SENDER = ord("B"), ord("C"), ord("O")
 _POSTGRES_EPOCH_US: Final = 946_684_800_000_000
+
+
+class Sender(NamedTuple):
+    """Names a server, by its replication origin, that a transaction was replicated from, and its commit's LSN there."""
+
+    name: str
+    lsn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,7 @@ class Origin:
     """Holds where changes come from, as arrays that have a value per change.
 
     `final_lsn` (of the transaction's commit) and `place` (from 1 within the transaction) order all changes of a log.
+    `sender` is the number in `senders` of the one that the transaction was replicated from, or -1.
     """
 
     lsn: Places
@@ -36,10 +44,13 @@ class Origin:
     xid: Places
     commit_us: Places
     last_commit_lsn: Places
+    sender: Places
+    senders: Sequence[Sender]
 
     def take(self, rows: Mask | Places) -> Origin:
         """Return these changes."""
-        return Origin(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+        *arrays, senders = (getattr(self, name) for name in self.__dataclass_fields__)
+        return Origin(*(array[rows] for array in arrays), senders)
 
     def __len__(self) -> int:
         return len(self.lsn)
@@ -50,7 +61,8 @@ class TransactionState:
     """Holds what earlier messages told of the last transaction, which may be open.
 
     `commit_end_lsn` ends the last whole transaction; the server, asked to start there, sends nothing before it.
-    `place` and `notes` count the changes and the notes of the last transaction. `begins` and `ends` tell, by the
+    `place` and `notes` count the changes and the notes of the last transaction, and it was replicated from `sender`,
+    if that is not None. `begins` and `ends` tell, by the
     commit's LSN, where transactions begin and end in the messages that were decoded last.
     """
 
@@ -61,6 +73,7 @@ class TransactionState:
     xid: int = 0
     commit_us: int = 0
     is_open: bool = False
+    sender: Sender | None = None
     begins: Mapping[int, int] = field(default_factory=dict)
     ends: Mapping[int, int] = field(default_factory=dict)
 
@@ -80,12 +93,19 @@ class Framing:
     commit_us: Places
     xid: Places
     end_lsn: Places
+    sender: Places
+    senders: Sequence[Sender]
 
     @classmethod
     def of(cls, buffer: Buffer, starts: Places, kinds: Bytes, state: TransactionState) -> Framing:
         """Read the messages that begin and end transactions."""
         body = starts + XLOG_HEADER + 1
         begins, commits = np.flatnonzero(kinds == BEGIN), np.flatnonzero(kinds == COMMIT)
+        told = np.flatnonzero(kinds == SENDER)
+        before = [] if state.sender is None else [state.sender]
+        sender = np.full(len(begins) + 1, -1)
+        sender[0] = len(before) - 1
+        sender[np.searchsorted(begins, told)] = len(before) + np.arange(len(told))
         return cls(
             starts,
             begins,
@@ -94,6 +114,8 @@ class Framing:
             _behind(state.commit_us, buffer.numbers(">i8", body[begins] + 8) + _POSTGRES_EPOCH_US),
             _behind(state.xid, buffer.numbers(">u4", body[begins] + 16).astype(np.int64)),
             _behind(state.commit_end_lsn, buffer.numbers(">i8", body[commits] + 9)),
+            sender,
+            [*before, *(_sender(buffer, int(at)) for at in body[told])],
         )
 
     def origin(self, buffer: Buffer, counted: Mask, before: int) -> Origin:
@@ -110,6 +132,8 @@ class Framing:
             xid=self.xid[transaction],
             commit_us=self.commit_us[transaction],
             last_commit_lsn=self.end_lsn[np.searchsorted(self.commits, at)],
+            sender=self.sender[transaction],
+            senders=self.senders,
         )
 
     def counts(self, counted: Mask, before: int) -> Places:
@@ -128,6 +152,7 @@ class Framing:
         state.ends = dict(zip(committed.tolist(), self.end_lsn[1:].tolist(), strict=True))
         state.final_lsn, state.commit_us = int(self.final_lsn[-1]), int(self.commit_us[-1])
         state.xid, state.commit_end_lsn = int(self.xid[-1]), int(self.end_lsn[-1])
+        state.sender = None if self.sender[-1] < 0 else self.senders[self.sender[-1]]
         if len(changes):
             state.place = int(self.counts(changes, state.place)[-1])
             state.notes = int(self.counts(notes, state.notes)[-1])
@@ -148,8 +173,26 @@ def source_members(origin: Origin) -> dict[str, object]:
     return {
         "ts_ms": origin.commit_us // 1000, "ts_us": origin.commit_us, "ts_ns": origin.commit_us * 1000,
         "snapshot": "false", "txId": origin.xid, "lsn": origin.lsn,
-        "sequence": pc.binary_join_element_wise('["', last, '","', lsn, '"]', ""),
+        "sequence": pc.binary_join_element_wise('["', last, '","', lsn, '"]', ""), **_sender_members(origin),
     }  # fmt: skip
+
+
+def _sender_members(origin: Origin) -> dict[str, object]:
+    """Return the members that name the server from which changes were replicated, if any were."""
+    if not (origin.sender >= 0).any():
+        return {}
+    at = pa.array(origin.sender, mask=origin.sender < 0)
+    names, lsns = zip(*origin.senders, strict=True)
+    return {
+        "origin": pa.array(names, pa.string()).take(at),
+        "origin_lsn": pa.array(lsns, pa.int64()).take(at),
+    }  # fmt: skip
+
+
+def _sender(buffer: Buffer, at: int) -> Sender:
+    """Read the sender behind the first byte of its message."""
+    (lsn,) = buffer.numbers(">i8", np.array([at])).tolist()
+    return Sender(buffer.text_bytes(at + 8).decode(errors="replace"), lsn)
 
 
 def _behind(first: int, numbers: Any) -> Places:

@@ -18,6 +18,7 @@ from connectors.jdbc.log.postgres.origins import (
     BEGIN,
     COMMIT,
     LSN_AT,
+    SENDER,
     XLOG_HEADER,
     Framing,
     Origin,
@@ -28,8 +29,8 @@ from connectors.jdbc.log.shared.cells import UNCHANGED, Buffer, Bytes, Cells, Pl
 INSERT, UPDATE, DELETE = ord("I"), ord("U"), ord("D")
 _RELATION, _TRUNCATE = ord("R"), ord("T")
 _UNKNOWN = np.ones(256, np.bool_)
-"""An entry is True if the kind of a message is not known. Y and O are also known: types and origins."""
-_UNKNOWN[[BEGIN, COMMIT, _RELATION, INSERT, UPDATE, DELETE, _TRUNCATE, ord("Y"), ord("O"), NOTE]] = False
+"""An entry is True if the kind of a message is not known. Y is also known: types."""
+_UNKNOWN[[BEGIN, COMMIT, _RELATION, INSERT, UPDATE, DELETE, _TRUNCATE, ord("Y"), SENDER, NOTE]] = False
 _OLD_KEY, _OLD_ROW, _NEW = ord("K"), ord("O"), ord("N")
 
 

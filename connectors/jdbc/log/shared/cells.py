@@ -69,6 +69,10 @@ class Buffer:
         view = np.ndarray((len(self._padded) - width + 1,), kind, self._padded, strides=(1,))
         return view[at].astype(kind[1:])
 
+    def text_bytes(self, at: int) -> bytes:
+        """Return the bytes from a place up to the zero that ends a text. ValueError: there is none."""
+        return self._padded[at : self._padded.index(0, at)]
+
     def tuples(self, at: Places, columns: int) -> tuple[list[Cells], Places]:
         """Read pgoutput's TupleData behind its column count. Return cells per column, and where each row ends."""
         if not len(at):
