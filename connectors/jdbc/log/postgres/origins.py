@@ -49,8 +49,10 @@ class Origin:
 
     def take(self, rows: Mask | Places) -> Origin:
         """Return these changes."""
-        *arrays, senders = (getattr(self, name) for name in self.__dataclass_fields__)
-        return Origin(*(array[rows] for array in arrays), senders)
+        return Origin(
+            self.lsn[rows], self.final_lsn[rows], self.place[rows], self.xid[rows], self.commit_us[rows],
+            self.last_commit_lsn[rows], self.sender[rows], self.senders,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.lsn)
