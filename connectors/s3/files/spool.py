@@ -85,6 +85,7 @@ class _File:
     offsets: list[Ints] = field(default_factory=list)
     timestamps_ms: list[Ints] = field(default_factory=list)
     own_schema: Any = None
+    is_sparse: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -92,6 +93,7 @@ class _File:
 
     def write(self, rows: SpooledRows, schema: Any, *, is_sparse: bool) -> None:
         """Write rows. With `is_sparse`, leave out fields whose type comes from rows of other files alone."""
+        self.is_sparse = is_sparse
         if is_sparse:
             part = Prepared(rows.rows, None, schema).narrowed(0, len(rows.offsets))
             self.own_schema = merged_schema(self.own_schema, part.schema, may_widen=True)
@@ -102,7 +104,9 @@ class _File:
         self.timestamps_ms.append(rows.timestamps_ms)
 
     def written(self) -> Written:
-        return Written(self.encoder.end(), np.concatenate(self.offsets), np.concatenate(self.timestamps_ms))
+        ended = self.encoder.end()
+        body = ended.sparse() if self.is_sparse else ended
+        return Written(body, np.concatenate(self.offsets), np.concatenate(self.timestamps_ms))
 
 
 class _Run:

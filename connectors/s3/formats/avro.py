@@ -167,6 +167,10 @@ class AvroBody:
         """Return the size of the file in bytes."""
         return int(self.data.size)
 
+    def sparse(self) -> AvroBody:
+        """Return this file: values that have a schema keep all fields."""
+        return self
+
     def without_first(self, rows: int) -> AvroBody:
         """Return the file without its first rows, with new blocks."""
         encoder = AvroEncoder(self.codec)

@@ -7,12 +7,12 @@ ISO 8601, bytes are base64, nested values are JSON.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.records import Batch, Column
 from connectors.s3.formats.compression import Compression
-from connectors.s3.formats.file_format import Format, Prepared, joined
+from connectors.s3.formats.file_format import Format, Prepared, joined, sparse_piece
 from connectors.s3.formats.inferred import empty_struct, typed
 from connectors.s3.formats.iso_times import iso_texts
 from connectors.s3.formats.json_lines import json_lines
@@ -97,11 +97,12 @@ class CsvEncoder:
 
 @dataclass(frozen=True, slots=True)
 class CsvBody:
-    """Holds an ended file and its cells."""
+    """Holds an ended file and its cells. With `is_sparse` a column without a cell is left out once rows are cut off."""
 
     data: pa.Buffer
     cells: pa.RecordBatch
     compression: Compression
+    is_sparse: bool = False
 
     @classmethod
     def of(cls, cells: pa.RecordBatch, compression: Compression) -> CsvBody:
@@ -128,7 +129,14 @@ class CsvBody:
 
     def without_first(self, rows: int) -> CsvBody:
         """Return the file without its first rows."""
-        return CsvBody.of(self.cells.slice(rows), self.compression)
+        if not self.is_sparse:
+            return CsvBody.of(self.cells.slice(rows), self.compression)
+        cells, schema = sparse_piece(self.cells.slice(rows), self.cells.schema)
+        return CsvBody.of(joined([cells], typed(schema)), self.compression).sparse()
+
+    def sparse(self) -> CsvBody:
+        """Return the same file, which leaves out columns without a cell once rows are cut off."""
+        return replace(self, is_sparse=True)
 
 
 class CsvMerger:

@@ -70,6 +70,9 @@ class Body(Protocol):
     def without_first(self, rows: int) -> Body:
         """Return the same file without its first rows; some must remain."""
 
+    def sparse(self) -> Body:
+        """Return the same file. Once it is cut, it leaves out fields to which none of its rows gives a type."""
+
 
 class ReadableBody(Body, Protocol):
     """Holds rows that can be read again. Each file that is one object has such a body."""
@@ -195,17 +198,29 @@ def joined(parts: Sequence[pa.RecordBatch | pa.Array], schema: Any) -> pa.Record
     return pa.concat_batches([fit(part, arrow_of(schema)) for part in parts])
 
 
-def recut(encoder: Encoder, bodies: Sequence[ReadableBody], rows: int | None) -> Body:
+def sparse_piece(rows: Any, schema: Any) -> tuple[Any, Any]:
+    """Return rows without the fields to which none of them gives a type, and their schema."""
+    import pyarrow as pa
+
+    if not isinstance(schema, pa.Schema):
+        return rows, schema
+    part = narrowed(rows)
+    return part, part.schema
+
+
+def recut(encoder: Encoder, bodies: Sequence[ReadableBody], rows: int | None, *, is_sparse: bool) -> Body:
     """Encode the first rows of files that follow each other, or all rows if `rows` is None.
 
-    SchemaError: one file cannot hold them.
+    With `is_sparse` fields to which none of these rows gives a type are left out. SchemaError: one file cannot hold the
+    rows.
     """
     found: list[Any] = []
     schema: Any = None
     for piece, own in (piece for body in bodies for piece in body.pieces()):
         part = piece if rows is None else piece.slice(0, rows)
         rows = None if rows is None else rows - len(part)
-        schema = merged_schema(schema, own, may_widen=True)
-        found.append(part)
+        kept, kept_schema = sparse_piece(part, own) if is_sparse else (part, own)
+        schema = merged_schema(schema, kept_schema, may_widen=True)
+        found.append(kept)
     encoder.write(joined(found, schema), schema)
     return encoder.end()

@@ -204,6 +204,7 @@ class KeyHeaderEncoder:
     def __init__(self, formats: Mapping[str, Format]) -> None:
         self._formats = formats
         self._encoders: dict[str, Encoder] = {}
+        self._inferred: frozenset[str] = frozenset()
 
     @property
     def size_bytes(self) -> int:
@@ -214,6 +215,7 @@ class KeyHeaderEncoder:
         """Append rows. Rows without values are not written to the file of values."""
         import pyarrow as pa
 
+        self._inferred = schema.inferred
         for name, column in zip(rows.schema.names, rows.columns, strict=True):
             if name == VALUE and column.null_count == len(column):
                 continue
@@ -230,15 +232,20 @@ class KeyHeaderEncoder:
     def end(self) -> KeyHeaderBody:
         """End all files and return them."""
         ended = {name: encoder.end() for name, encoder in self._encoders.items()}
-        return KeyHeaderBody(ended, {name: self._formats[name] for name in ended})
+        return KeyHeaderBody(ended, {name: self._formats[name] for name in ended}, self._inferred)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyHeaderBody:
-    """Holds ended files, all with the same rows."""
+    """Holds ended files, all with the same rows. The values of the sides in `inferred` have no schema.
+
+    With `is_sparse` their files leave out fields to which none of their rows gives a type, once they are cut.
+    """
 
     bodies: Mapping[str, Any]
     formats: Mapping[str, Format]
+    inferred: frozenset[str] = frozenset()
+    is_sparse: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -247,7 +254,12 @@ class KeyHeaderBody:
 
     def without_first(self, rows: int) -> KeyHeaderBody:
         """Return the same files without their first rows."""
-        return KeyHeaderBody({name: body.without_first(rows) for name, body in self.bodies.items()}, self.formats)
+        return replace(self, bodies={name: body.without_first(rows) for name, body in self.bodies.items()})
+
+    def sparse(self) -> KeyHeaderBody:
+        """Return the same files, which leave out fields without a type once rows are cut off."""
+        sides = {name: body.sparse() if name in self.inferred else body for name, body in self.bodies.items()}
+        return replace(self, bodies=sides, is_sparse=True)
 
     def first(self, rows: int) -> KeyHeaderBody:
         """Return the same files with only their first rows."""
@@ -259,10 +271,16 @@ class KeyHeaderBody:
 
     def _recut(self, parts: Sequence[KeyHeaderBody], rows: int | None) -> KeyHeaderBody:
         bodies = {
-            name: recut(self.formats[name].encoder(), [part.bodies[name] for part in parts], rows)
+            name: recut(
+                self.formats[name].encoder(),
+                [part.bodies[name] for part in parts],
+                rows,
+                is_sparse=self.is_sparse and name in self.inferred,
+            )
             for name in self.bodies
         }
-        return KeyHeaderBody(bodies, self.formats)
+        cut = replace(self, bodies=bodies, is_sparse=False)
+        return cut.sparse() if self.is_sparse else cut
 
 
 def _nulls(prepared: Prepared) -> pa.BooleanArray | None:

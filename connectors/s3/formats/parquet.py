@@ -6,12 +6,12 @@ The module knows no file names, no offsets and no S3.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch
-from connectors.s3.formats.file_format import Format, Prepared, fit
+from connectors.s3.formats.file_format import Format, Prepared, fit, merged_schema, sparse_piece
 from connectors.s3.formats.inferred import empty_struct, empty_structs, large_ints, narrowed, new_doubles, typed
 from connectors.s3.paths.refused_field import refusal
 
@@ -195,10 +195,11 @@ class ParquetMerger:
 
 @dataclass(frozen=True, slots=True)
 class ParquetBody:
-    """Holds a Parquet file that has ended."""
+    """Holds a Parquet file that has ended. With `is_sparse` fields without a type are left out once it is cut."""
 
     data: pa.Buffer
     codec: str
+    is_sparse: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -207,11 +208,18 @@ class ParquetBody:
 
     def without_first(self, rows: int) -> ParquetBody:
         """Return the file without its first rows, encoded anew."""
-        encoder = ParquetEncoder(self.codec)
-        for batch, schema in self.pieces():
-            encoder.write(batch.slice(rows), schema)
+        encoder, schema = ParquetEncoder(self.codec), None
+        for batch, own in self.pieces():
+            part = batch.slice(rows)
+            kept, kept_schema = sparse_piece(part, own) if self.is_sparse else (part, own)
+            schema = merged_schema(schema, kept_schema, may_widen=True)
+            encoder.write(kept, schema)
             rows = max(0, rows - len(batch))
-        return encoder.end()
+        return replace(encoder.end(), is_sparse=self.is_sparse)
+
+    def sparse(self) -> ParquetBody:
+        """Return the same file, which leaves out fields without a type once rows are cut off."""
+        return replace(self, is_sparse=True)
 
     def pieces(self) -> Iterator[tuple[pa.RecordBatch, pa.Schema]]:
         """Yield the batches of the file, with its schema."""

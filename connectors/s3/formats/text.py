@@ -238,6 +238,10 @@ class TextBody:
         framed = pa.Array.from_buffers(pa.large_binary(), len(self.lengths), buffers)
         yield pc.binary_slice(framed, len(frame.between), -len(frame.behind) if frame.behind else None), None
 
+    def sparse(self) -> TextBody:
+        """Return this file: lines have no schema."""
+        return self
+
     def without_first(self, rows: int) -> TextBody:
         """Return the file without its first rows, compressed anew."""
         import pyarrow as pa

@@ -192,3 +192,50 @@ def test_schemaless_rows_do_not_widen_a_file_of_rows_with_a_schema(store):
     run.put(batch([{"n": 2, "m": "x"}], first=1))
     run.written()
     assert [types for _, types in objects(store)] == [{"n": "int32"}, {"n": "int64", "m": "string"}]
+
+
+VARIED = [{"n": 0, "first": "x"}, {"n": 1, "in": {"b": 2}}, {"n": 2, "last": [1], "in": {"a": 1}}]
+"""Schemaless rows, each with fields of its own."""
+OWN = {
+    "parquet": [
+        {"n": "int64", "first": "string"},
+        {"n": "int64", "in": "struct<b: int64>"},
+        {"n": "int64", "in": "struct<a: int64>", "last": "list<element: int64>"},
+    ],
+    "csv": [{"n", "first"}, {"n", "in"}, {"n", "in", "last"}],
+}
+"""The columns of files that hold one of these rows alone."""
+
+
+def columns(store: Any, format_name: str) -> list[Any]:
+    """The columns of each object of values, and their types where they have one."""
+    found = [read(body, key) for key, (body, _) in sorted(store.objects.items()) if ".keys." not in key]
+    assert [int(row["n"]) for rows, _ in found for row in rows] == [0, 1, 2]
+    return [set(told) if format_name == "csv" else told for _, told in found]
+
+
+@pytest.mark.parametrize("format_name", OWN)
+def test_rows_that_other_owners_have_written_leave_no_columns_in_the_rest(store, format_name):
+    settings = {"format_class": FORMATS[format_name]}
+    frozen, owners = TaskRun(store, **settings), [TaskRun(store, **settings) for _ in range(2)]
+    frozen.put(batch(VARIED))
+    for row, owner in enumerate(owners):
+        owner.put(batch(VARIED[row : row + 1], first=row))
+        owner.written()
+    frozen.written()
+    assert columns(store, format_name) == OWN[format_name]
+
+
+@pytest.mark.parametrize("format_name", OWN)
+def test_rows_behind_the_end_of_keys_of_a_former_life_leave_no_columns_before_it(store, format_name):
+    settings = {"format_class": FORMATS[format_name], "store_kafka_keys": "true"}
+    former, heir = TaskRun(store, **settings), TaskRun(store, **settings)
+    former.put(batch(VARIED[:1], keys=Column.from_rows(["k"], s.STRING)))
+    store.faults = ["", "503"]
+    former.flush_and_die()
+    store.faults = []
+    heir.put(batch(VARIED, keys=Column.from_rows(["k"] * 3, s.STRING)))
+    heir.written()
+    before, behind = columns(store, format_name)
+    assert before == OWN[format_name][0]
+    assert set(behind) == {"n", "in", "last"}
