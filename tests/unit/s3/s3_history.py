@@ -6,7 +6,9 @@ The model is the log, the offsets that were committed and the letters; all else 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import cycle, islice
 from typing import Any
 
 from histories import History
@@ -34,6 +36,12 @@ ROTATIONS: list[dict[str, str]] = [
     {"flush_size": "50", "rotate_size_bytes": "500", "rotate_schedule_interval_ms": "5000"},
     {"flush_size": "100000", "buffer_max_bytes": "8000"},
 ]
+CLOCKS = [rotation for rotation in ROTATIONS if {"rotate_schedule_interval_ms", "rotate_idle_ms"} & rotation.keys()]
+"""These end files at moments, so that two members end one file at different offsets."""
+THEMES = {"any": 5, "rival": 1}
+"""Maps what a history may be about to how often it is drawn. "rival": a frozen member and the next owner write one
+file, and the object of the first may hold fewer rows than the other has.
+"""
 PATHS: list[dict[str, str]] = [{}, {"partitioner_class": FIELD_PARTITIONER, "partition_field_name": "p"}]
 FAULTS = ["", "", "lost answer", "503", "409"]
 MEMBERS = 2
@@ -84,11 +92,13 @@ class S3History:
     def __init__(self, store: Store, history: History, rows: int) -> None:
         draw = history.draw
         self._store, self._history, self._draw = store, history, draw
+        self._theme = history.theme(THEMES)
         self._schemaless = draw.random() < 0.5
         formats = [PARQUET_FORMAT, CSV_FORMAT, JSON_FORMAT] if self._schemaless else [
             PARQUET_FORMAT, CSV_FORMAT, JSON_FORMAT, AVRO_FORMAT]  # fmt: skip
         form = draw.choice(formats)
-        self._settings = {"format_class": form, **draw.choice(PATHS), **draw.choice(ROTATIONS)}
+        rotations = CLOCKS if self._theme == "rival" else ROTATIONS
+        self._settings = {"format_class": form, **draw.choice(PATHS), **draw.choice(rotations)}
         if form == PARQUET_FORMAT and not self._schemaless and draw.random() < 0.5:
             self._settings["schema_compatibility"] = "MERGE"
         nulls = draw.choice(["fail", "ignore"])
@@ -106,17 +116,25 @@ class S3History:
         self._clock_ms = 0
         self._members: list[Member] = []
         self._frozen: list[Member] = []
-        self._has_skipped = False
+        self._passed: set[tuple[TopicPartition, int]] = set()
 
     def run(self, steps: int) -> None:
         """Do random steps, then let a last life end it with nothing in its way."""
         self._rebalance()
-        doings = [self._poll] * 6 + [self._flush] * 3 + [self._freeze, self._thaw, self._wait] * 2 + [
-            self._kill, self._rebalance, self._rewind, self._retain, self._skip]  # fmt: skip
-        for _ in range(steps):
-            self._draw.choice(doings)()
+        for do_step in self._drawn_steps(steps):
+            do_step()
             self._look()
         self._finish()
+
+    def _drawn_steps(self, count: int) -> Iterator[Callable[[], None]]:
+        if self._theme == "rival":
+            one_file = (self._poll, self._freeze, self._poll, self._wait, self._flush, self._wait, self._thaw)
+            yield from islice(cycle(one_file), count)
+            return
+        doings = [self._poll] * 6 + [self._flush] * 3 + [self._freeze, self._thaw, self._wait] * 2 + [
+            self._kill, self._rebalance, self._rewind, self._retain, self._skip]  # fmt: skip
+        for _ in range(count):
+            yield self._draw.choice(doings)
 
     def _forgive_bad_rows(self) -> None:
         """A line of JSON holds whatever is JSON."""
@@ -206,12 +224,11 @@ class S3History:
                 self._committed[partition] = max(self._committed[partition], offset)
 
     def _check_durable(self, partition: TopicPartition, offset: int) -> None:
-        """Every row before the offset is in an object or a letter, unless offsets were altered to later ones."""
-        if self._has_skipped:
-            return
+        """Every row before the offset is in an object or a letter, unless altered offsets have passed over it."""
+        excused = self._gone | self._passed
         for row in self._log.rows[partition]:
             at = (partition, row.offset)
-            if row.offset < offset and (row.value is not None or row.is_bad) and at not in self._gone:
+            if row.offset < offset and (row.value is not None or row.is_bad) and at not in excused:
                 assert at in self._in_objects or at in self._letters, f"{offset} is committed, and {row} is nowhere"
 
     def _mortally(self, member: Member, act: Any) -> None:
@@ -266,6 +283,7 @@ class S3History:
         self._members, self._frozen = [], []
         for partition, offset in self._committed.items():
             self._committed[partition] = self._draw.choice([0, self._draw.randint(0, offset)])
+        self._passed = {at for at in self._passed if at[1] < self._committed[at[0]]}
         self._rebalance()
 
     def _skip(self) -> None:
@@ -275,9 +293,10 @@ class S3History:
         self._history.note("skip")
         for member in [*self._members, *self._frozen]:
             member.task.close()
-        self._members, self._frozen, self._has_skipped = [], [], True
+        self._members, self._frozen = [], []
         for partition, offset in self._committed.items():
-            self._committed[partition] = self._draw.randint(offset, self._log.end(partition))
+            self._committed[partition] = later = self._draw.randint(offset, self._log.end(partition))
+            self._passed |= {(partition, passed) for passed in range(offset, later)}
         self._rebalance()
 
     def _retain(self) -> None:
@@ -319,8 +338,8 @@ class S3History:
         self._history.note("the end")
         self._members, self._frozen, self._store.faults = [self._born(rotate_schedule_interval_ms="1000")], [], []
         (last,) = self._members
-        if self._has_skipped:
-            self._committed, self._has_skipped = dict.fromkeys(self._committed, 0), False
+        if self._passed:
+            self._committed, self._passed = dict.fromkeys(self._committed, 0), set()
         for partition in self._log.rows:
             last.reads[partition] = self._committed[partition]
             last.task.assigned([partition])
