@@ -162,9 +162,12 @@ class KeyHeaderFormat:
         if values.valid is not None and not self.keeps_tombstones:
             # Records without a value are not written, so that they need no key.
             kept = values.valid.to_numpy(zero_copy_only=False).nonzero()[0]
-            there = self._whole(
-                batch.take(kept.tolist()), replace(values, rows=values.rows.take(pa.array(kept)), valid=None)
-            )
+            try:
+                there = self._whole(
+                    batch.take(kept.tolist()), replace(values, rows=values.rows.take(pa.array(kept)), valid=None)
+                )
+            except RejectedRowsError as error:
+                raise RejectedRowsError({int(kept[row]): why for row, why in error.rows.items()}) from error
             places = values.valid.cast(pa.int64()).to_numpy(zero_copy_only=False).cumsum() - 1
             mask = ~values.valid.to_numpy(zero_copy_only=False)
             return replace(there, rows=there.rows.take(pa.array(places, mask=mask)), valid=values.valid)

@@ -131,6 +131,15 @@ def test_ignored_nulls_need_no_key(store: Store):
     }  # fmt: skip
 
 
+def test_a_record_without_a_key_behind_an_ignored_null_is_the_only_bad_row(store: Store):
+    run = TaskRun(store, format_class=JSON_FORMAT, store_kafka_keys="true", behavior_on_null_values="ignore")
+    keys = Column.from_rows(["a", "b", None, "d"], s.STRING.as_optional())
+    with pytest.raises(RejectedRowsError, match="The record has no key") as raised:
+        run.put(batch([None, {"n": 1}, {"n": 2}, {"n": 3}], keys=keys))
+    assert list(raised.value.rows) == [2]
+    assert [body for key, body in run.written().items() if ".keys." not in key] == [b'{"n":1}\n{"n":3}\n']
+
+
 @pytest.mark.parametrize("format_class", [PARQUET_FORMAT, AVRO_FORMAT, JSON_FORMAT])
 def test_fields_of_the_path_can_be_left_out_of_the_file(store: Store, format_class: str):
     rows = [{"n": 1, "country": "DE"}, {"n": 2, "country": "DE"}]
