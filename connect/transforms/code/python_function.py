@@ -151,7 +151,10 @@ class _PerBatch:
         given = part.arrow()
         whole = pa.types.is_struct(given.type)
         table = pa.RecordBatch.from_struct_array(given) if whole else pa.record_batch([given], names=["value"])
-        found = self._asked(table)
+        try:
+            found = self._asked(table)
+        except RejectedRowsError as error:
+            raise RejectedRowsError({present[i]: cause for i, cause in error.rows.items()}) from error
         if isinstance(found, pa.RecordBatch):
             made = self._column(found, column.schema, given, whole=whole)
             if len(present) < len(batch):

@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from connect.api.errors import RejectedRowsError
 
 def double(row):
     if row["n"] == 13:
@@ -30,6 +31,13 @@ def add_column(batch):
 
 def positive(batch):
     return pc.greater(batch.column("n"), 0)
+
+
+def no_fifty(batch):
+    rows = pc.indices_nonzero(pc.equal(batch.column("n"), 50)).to_pylist()
+    if rows:
+        raise RejectedRowsError({row: ValueError("fifty") for row in rows})
+    return batch
 
 
 def one_row(batch):

@@ -61,6 +61,8 @@ def test_a_function_per_batch_gives_columns_or_says_which_rows_stay() -> None:
     assert found[0][5].field("big") == s.INT8.as_optional()
     found = same("PythonFunction$Value", given_rows, schema, function="extra_functions:positive", **arguments)
     assert [o for _, _, _, o, _, _ in found] == [7, 9, 10]
+    refused = same("PythonFunction$Value", given_rows, schema, function="extra_functions:no_fifty", **arguments)
+    assert refused == {3: "fifty"}
 
 
 @pytest.mark.parametrize("function", ["no_such_module:f", "extra_functions:nope"])
