@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -75,7 +76,7 @@ def read_record(settings: Settings, place: TopicPartition, offset: int, deadline
 
 
 def _inside(messages: list[Message], left: dict[TopicPartition, OffsetRange], needs: Needs) -> list[RawBatch]:
-    """Return the records before the ends, and remove partitions that reached their end from `left`."""
+    """Return the records inside the spans, and remove partitions that reached their end from `left`."""
     taken = polled_batches(messages)
     for error in (failed.error for failed in taken.errors):
         if not (is_retriable(error) or is_of_unjoined_group(error)):
@@ -86,9 +87,11 @@ def _inside(messages: list[Message], left: dict[TopicPartition, OffsetRange], ne
         span = left.get(tp)
         if span is None or batch.offsets is None or batch.next_offset is None:
             continue
-        wanted = sum(1 for offset in batch.offsets.to_pylist() if offset < span.end)
-        if wanted:
-            kept.append(batch.slice(0, wanted))
+        offsets = batch.offsets.to_pylist()
+        # A log that ends before the span, as one that was made anew, is read from its first record on.
+        first, stop = bisect_left(offsets, span.start), bisect_left(offsets, span.end)
+        if first < stop:
+            kept.append(batch.slice(first, stop))
         if batch.next_offset >= span.end:
             del left[tp]
     for tp in taken.ends.keys() & left.keys():

@@ -54,6 +54,8 @@ def test_committed_records_up_to_the_end_are_read(kafka, worker, settings, topic
     assert read_record(settings, place, 6, deadline).values.to_pylist() == [b"e"]
     with pytest.raises(ConnectError, match=f"{topic_name}-0@3 is no longer in the log"):
         read_record(settings, place, 3, deadline)
+    with pytest.raises(ConnectError, match=f"{topic_name}-0@100 is no longer in the log"):
+        read_record(settings, place, 100, deadline)  # as of a log that was made anew since and has fewer records
     admin.delete_records({place: 6}, deadline)
     with pytest.raises(ConnectError, match="no longer in the log"):
         read_record(settings, place, 0, deadline)
