@@ -41,9 +41,9 @@ class KafkaTopicRecords:
         """Return the records that came since the last call."""
         found = []
         for raw in self._consumer.poll(_POLL_RECORDS, deadline):
-            assert raw.keys is not None
             assert raw.offsets is not None
-            columns = (raw.keys.to_pylist(), raw.values.to_pylist(), raw.offsets.to_pylist())
+            keys = [None] * len(raw) if raw.keys is None else raw.keys.to_pylist()
+            columns = (keys, raw.values.to_pylist(), raw.offsets.to_pylist())
             found += [TopicRecord(*record) for record in zip(*columns, strict=True)]
         return found
 

@@ -1,13 +1,21 @@
-"""A topic that tells a source what to do is read by a client that gets the worker's login for its own brokers alone."""
+"""Checks how a topic that tells a source what to do is read, and that its client gets the worker's login for its own
+brokers alone.
+"""
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from connect.api.errors import ConfigError
+from connect.api.topics import TopicRecord
+from connect.kafka.consume.consumer import BatchConsumer
+from connect.kafka.raw import RawBatch
+from connect.lib.deadline import Deadline
 from connect.runtime.parts.task_topics import TaskTopics
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.task.task_id import TaskId
+from connect.runtime.topics.topic_records import KafkaTopicRecords
 from connectors.jdbc.debezium.binlog.config import DebeziumMySqlConfig
 from connectors.jdbc.debezium.shared.keys import SIGNAL_CLIENT
 
@@ -52,3 +60,14 @@ def test_the_client_of_signals_has_the_connectors_settings() -> None:
     assert config.own_signal_topic == "shop-signal"
     with pytest.raises(ConfigError, match=r"name the brokers in signal\.kafka\.bootstrap\.servers"):
         DebeziumMySqlConfig.parse(SHOP)
+
+
+def test_records_without_a_key_are_read_as_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = RawBatch("signals", pa.array([b"a", b"b"]), offsets=pa.array([7, 9]), partition=0, next_offset=10)
+    monkeypatch.setattr(BatchConsumer, "poll", lambda *_: [raw])
+    records = KafkaTopicRecords("signals", {"bootstrap.servers": "127.0.0.1:1", "group.id": "g"})
+    try:
+        found = records.poll(Deadline.after(1))
+    finally:
+        records.close()
+    assert found == [TopicRecord(None, b"a", 7), TopicRecord(None, b"b", 9)]
