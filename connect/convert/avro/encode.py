@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -153,7 +153,9 @@ class _Plan:
             present = array.filter(valid)
             if not len(present):
                 return [pa.scalar(nothing)]
-            return [p.scattered(valid, p.joined([pa.scalar(tag), *_arrays(encode(present), len(present))]), nothing)]
+            return [
+                p.scattered(valid, p.joined([pa.scalar(tag), *p.with_array(encode(present), len(present))]), nothing)
+            ]
 
         return encode_nullable
 
@@ -192,7 +194,7 @@ class _Plan:
                 valid = child.is_valid()
                 present = child.filter(valid)
                 if len(present):
-                    written = p.joined([pa.scalar(_tag(index)), *_arrays(write(present), len(present))])
+                    written = p.joined([pa.scalar(_tag(index)), *p.with_array(write(present), len(present))])
                     pieces = pc.replace_with_mask(pieces, valid, written)
             return [pieces]
 
@@ -302,18 +304,9 @@ def _blocks(lists: pa.Array, parts: p.Parts) -> p.Parts:
     total = int(counts.sum())
     if not total:
         return [pa.scalar(b"\x00")]
-    content = p.concatenated_per_list(lists, p.joined(_arrays(parts, total)))
+    content = p.concatenated_per_list(lists, p.joined(p.with_array(parts, total)))
     heads = p.joined([p.varints(counts.astype(np.uint64) << np.uint64(1)), content, pa.scalar(b"\x00")])
     return [pc.if_else(pa.array(counts > 0), heads, pa.scalar(b"\x00"))]
-
-
-def _arrays(parts: p.Parts, length: int) -> p.Parts:
-    """Return the parts, with at least one array among them."""
-    return parts if any(isinstance(x, pa.Array) for x in parts) else [_all_constant(parts, length)]
-
-
-def _all_constant(parts: Sequence[Any], length: int) -> pa.BinaryArray:
-    return p.constant(b"".join(part.as_py() for part in parts), length)
 
 
 def _tag(index: int) -> bytes:

@@ -28,7 +28,7 @@ class AvroFileValues:
     def encode(self, values: pa.Array) -> pa.BinaryArray:
         """See `AvroValues`."""
         whole = None if self._plan is None else native.encode_avro(values, self._plan, prefix=b"")
-        return p.joined(self._encode(values)) if whole is None else whole
+        return p.joined(p.with_array(self._encode(values), len(values))) if whole is None else whole
 
 
 def avro_values(schema: Schema, properties: Mapping[str, str]) -> AvroFileValues:

@@ -21,7 +21,7 @@ from connect.convert.registry.schema_size import well_formed
 from connect.convert.registry.schemas import Recent, Schemas
 from connect.convert.registry.transport import Transport
 from connect.convert.vectors.cursor import spread
-from connect.convert.vectors.pieces import Parts, constant, joined
+from connect.convert.vectors.pieces import Parts, joined, with_array
 
 References = Sequence[tuple[str, Registered]]
 Encode = Callable[[pa.Array], Parts]
@@ -89,7 +89,7 @@ class _Writing:
             made = self.encode.whole(array, self.frame.as_py())
             if made is not None:
                 return made
-        return joined([self.frame, *_with_array(self.encode(array), len(array))])
+        return joined([self.frame, *with_array(self.encode(array), len(array))])
 
 
 class RegistryConverter:
@@ -207,10 +207,3 @@ def _decoded(data: pa.BinaryArray, reading: Reading) -> pa.Array:
         return spread(reading.decode(data.drop_null()), places, len(data))
     except RejectedRowsError as error:
         raise RejectedRowsError({int(places[row]): reason for row, reason in error.rows.items()}) from error
-
-
-def _with_array(parts: Parts, length: int) -> Parts:
-    """Return the parts with at least one array among them, or the join would not know how many rows there are."""
-    if any(isinstance(part, pa.Array) for part in parts):
-        return parts
-    return [constant(b"".join(part.as_py() for part in parts), length)]

@@ -41,6 +41,13 @@ def constant(data: bytes, length: int) -> pa.BinaryArray:
     return pa.repeat(pa.scalar(data, pa.binary()), length)
 
 
+def with_array(parts: Parts, length: int) -> Parts:
+    """Return the parts with at least one array among them, or a join would not know how many rows there are."""
+    if any(isinstance(part, pa.Array) for part in parts):
+        return parts
+    return [constant(b"".join(part.as_py() for part in parts), length)]
+
+
 def varints(numbers: Unsigned) -> pa.BinaryArray:
     """Return every number in base 128, least significant group first (LEB128)."""
     count = len(numbers)

@@ -10,6 +10,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 from s3_http_store import TP, config
+from s3_task_runs import TaskRun
 
 from connect.api import schema as s
 from connect.api.errors import RejectedRowsError
@@ -123,3 +124,11 @@ def test_values_that_are_no_struct_are_records_of_their_own_type():
     prepared = file_format.prepare(batch(["a", "b"], s.STRING))
     encoder.write(prepared.rows, prepared.schema)
     assert read(encoder.end().data) == ["a", "b"]
+
+
+def test_rows_that_all_have_the_same_bytes_are_as_many_records(store):
+    schema = s.struct({"tags": s.array(s.STRING), "note": s.STRING.as_optional()})
+    rows = [{"tags": [], "note": None}] * 2
+    run = TaskRun(store, format_class=AVRO_FORMAT)
+    run.put(batch(rows, schema))
+    assert [[*fastavro.reader(io.BytesIO(body))] for body in run.written().values()] == [rows]

@@ -12,7 +12,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from s3_http_store import Store
+from s3_http_store import TP, Store
 from s3_task_runs import TaskRun, batch, written
 
 from connect.api import schema as s
@@ -129,6 +129,16 @@ def test_ignored_nulls_need_no_key(store: Store):
     assert {key: fastavro_rows(body) for key, body in files.items()} == {
         f"{stem}.keys.avro": [2], f"{stem}.avro": [{"n": 3, "country": None}],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("headers_format", [AVRO_FORMAT, JSON_FORMAT, PARQUET_FORMAT])
+def test_a_poll_of_ignored_nulls_alone_moves_the_offset(store: Store, headers_format: str):
+    run = TaskRun(
+        store, format_class=JSON_FORMAT, store_kafka_keys="true", store_kafka_headers="true",
+        headers_format_class=headers_format, behavior_on_null_values="ignore",
+    )  # fmt: skip
+    run.put(batch([None, None], keys=Column.from_rows(["a", "b"], s.STRING), headers=[[Header("h", 1)]] * 2))
+    assert run.flush() == {TP: 2}
 
 
 def test_a_record_without_a_key_behind_an_ignored_null_is_the_only_bad_row(store: Store):

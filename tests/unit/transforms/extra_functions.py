@@ -5,6 +5,7 @@ import pyarrow.compute as pc
 
 from connect.api.errors import RejectedRowsError
 
+
 def double(row):
     if row["n"] == 13:
         raise ValueError("thirteen")

@@ -16,9 +16,8 @@ from connect.convert.avro.from_connect import avro_of
 from connect.convert.avro.model import AvroType, avro_text, parse_avro
 from connect.convert.avro.settings import AvroSettings
 from connect.convert.avro.to_connect import connect_of
-from connect.convert.registry.converter import _with_array
 from connect.convert.vectors.cursor import Cursor
-from connect.convert.vectors.pieces import joined
+from connect.convert.vectors.pieces import joined, with_array
 
 PLAIN = AvroSettings()
 
@@ -32,7 +31,7 @@ def encoded(schema: Schema, rows: Sequence[Any], avro: AvroType | None = None) -
     """The Avro bytes of rows, none of which may be null."""
     array = Column.from_rows(rows, schema).arrow()
     parts = encoder(schema, avro or parse_avro(own_text(schema)), PLAIN)(array)
-    return joined(_with_array(parts, len(array))).to_pylist()
+    return joined(with_array(parts, len(array))).to_pylist()
 
 
 def decoded(avro: AvroType, data: Sequence[bytes], settings: AvroSettings = PLAIN) -> tuple[Schema, pa.Array, dict]:
