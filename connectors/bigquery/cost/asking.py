@@ -141,6 +141,7 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
         window_days=1.0 if window_ms is None else window_ms / _DAY_MS,
         load_s=CompactMode(config).batch_interval_s(topic=""), compact_s=config.compact_interval_ms / 1000,
         compact_percent=config.compact_percent, tasks=most_tasks(config),
+        memories=MergeMode(config).remembers_deletes + MergeMode(config).remembers_clears,
     )  # fmt: skip
     growth = int(min(got_per_day, rows_per_day))
     grown = size.grown(growth, row_bytes, _AHEAD_DAYS)

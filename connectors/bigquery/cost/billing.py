@@ -29,16 +29,19 @@ class Searched:
         return min(self.total_bytes, self.rows * self.named_bytes_per_row)
 
 
-def merge_bytes(target: Searched, staged_bytes: int, *, changes_rows: bool, staging_tables: int = 1) -> int:
+def merge_bytes(
+    target: Searched, staged_bytes: int, *, changes_rows: bool, staging_tables: int = 1, memories: int = 0
+) -> int:
     """Return the bytes that a MERGE is billed for: the columns it names, and all of the partitions that it changes.
 
-    `staging_tables` is how many tables hold the staged bytes, in equal parts.
+    `staging_tables` is how many tables hold the staged bytes, in equal parts. `memories` is how many tables of
+    remembered deletes are read, which are taken to be small.
 
     This is the most that it can be, as it takes all searched partitions as changed, like those of random keys. The
     second part is missing if the MERGE only inserts.
     """
     read = max(LEAST_BYTES, target.named_bytes) + max(staging_tables * LEAST_BYTES, staged_bytes)
-    return read + (target.total_bytes if changes_rows else 0)
+    return read + memories * LEAST_BYTES + (target.total_bytes if changes_rows else 0)
 
 
 def insert_all_bytes(rows: int, row_bytes: int) -> int:

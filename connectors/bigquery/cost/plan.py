@@ -46,7 +46,7 @@ class Traffic:
     `key_bytes` are the bytes of a row's key, and `named_bytes` those of its key and order. `window_days` is the length
     of dedup.window, or one day if none is set. With dedup.mode=compact a load job comes each `load_s` seconds, and the
     log is merged after `compact_s` seconds, or when its rows are `compact_percent` percent of the table's. Each of so
-    many `tasks` may stage rows of its own for a merge.
+    many `tasks` may stage rows of its own for a merge, which also reads `memories` tables of remembered deletes.
     """
 
     rows_per_day: int
@@ -60,6 +60,7 @@ class Traffic:
     compact_s: float = DAY_S
     compact_percent: int = 25
     tasks: int = 1
+    memories: int = 0
 
 
 def plan(size: TableSize, traffic: Traffic, prices: Prices) -> Sequence[ModeCost]:
@@ -162,7 +163,8 @@ def _merged(
     times = merges_a_day(traffic, interval_s)
     staged = math.ceil(traffic.rows_per_day * traffic.row_bytes / times) if times else 0
     tables = min(traffic.tasks, math.ceil(traffic.rows_per_day / times)) if times else 0
-    at_once = merge_bytes(searched, staged, changes_rows=changes_rows, staging_tables=tables) if times else 0
+    least = {"staging_tables": tables, "memories": traffic.memories if changes_rows else 0}
+    at_once = merge_bytes(searched, staged, changes_rows=changes_rows, **least) if times else 0
     read = times * at_once
     usd = read / _TIB * prices.query_tib
     if prices.slots:

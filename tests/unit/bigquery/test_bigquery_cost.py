@@ -135,6 +135,13 @@ def test_each_task_that_stages_rows_for_a_merge_is_counted_with_its_table():
     assert costs(small, few)["merge, every 1 min"].bytes_per_day == 1440 * (3 * LEAST_BYTES + 100_000)
 
 
+def test_what_a_merge_reads_of_remembered_deletes_is_counted_unless_the_first_record_is_kept():
+    small, traffic = TableSize(1000, 100_000), Traffic(86_400, 100, interval_s=60.0, batch_rows=500_000, memories=1)
+    found = costs(small, traffic)
+    assert found["merge, every 1 min"].bytes_per_day == 1440 * (3 * LEAST_BYTES + 100_000)
+    assert found["merge, keep=first"].bytes_per_day == 1440 * 2 * LEAST_BYTES
+
+
 def test_a_table_without_partitions_has_no_window_and_no_records_cost_nothing():
     assert not any("window" in name for name in costs(LARGE, RANDOM_KEYS))
     idle = costs(LARGE, replace(RANDOM_KEYS, rows_per_day=0))
@@ -224,6 +231,18 @@ def test_what_a_new_table_will_cost_is_told_before_it_has_grown():
     assert "In 30 days" not in facts_of(None, 1000), "a table that stays small"
     assert "In 30 days" not in facts_of(None, 100_000_000, **{"dedup.mode": "compact"}), "what is set fits"
     assert "In 30 days" not in facts_of(None, 100_000_000, **{"dedup.keep": "first", "dedup.delete": "ignore"})
+
+
+@pytest.mark.parametrize(
+    ("others", "tables"),
+    [({}, 3), ({"dedup.tombstone.retention.ms": "0"}, 2), ({"dedup.delete": "ignore"}, 2), ({"tasks.max": "4"}, 6)],
+)
+def test_a_merge_of_a_small_table_is_told_by_the_tables_that_it_names(others, tables):
+    given = {"project": "p", "defaultDataset": "d", "topics": "orders", "dedup.fields": "id", **others}
+    config, found = BigQuerySinkConfig.parse(given), TableFacts("orders", (), {}, "", rows=1)
+    (cost,) = table_costs(config, Tables(found), CostQuestion(10**6, 100), 10 * 86_400)  # type: ignore[arg-type]
+    (is_set,) = (mode for mode in cost.modes if mode.is_set)
+    assert is_set.bytes_at_once == tables * LEAST_BYTES
 
 
 def test_a_table_grows_as_it_has_grown_so_far_when_most_records_are_updates():
