@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaError
 
 from connect.kafka.client.librdkafka import error, library, raise_error
-from connect.kafka.produce.added_partitions import UNKNOWN_PARTITION, may_be_there_for
+from connect.kafka.produce.added_partitions import UNKNOWN_PARTITION, AddedPartitions, may_be_there_for
 from connect.kafka.produce.arguments import COPY, RowArguments, address_of, errors_of, messages_of, readable
 from connect.kafka.produce.native_producer import NativeProducer
 from connect.kafka.produce.receipt import Receipt, Undelivered
@@ -33,6 +33,7 @@ class ColumnarPath:
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._lib = library()
         self._native = NativeProducer(settings)
+        self._added = AddedPartitions()
 
     def enqueue(self, batch: RawBatch, start: int, receipt: Receipt) -> int:
         """Queue rows from `start` on."""
@@ -164,5 +165,6 @@ class ColumnarPath:
         `taken` rows of the batch were queued before. With some the partition was there a moment ago, and is gone.
         """
         if code == UNKNOWN_PARTITION and batch.partition is not None and not taken:
-            return may_be_there_for(self._native.handle, self._native.topic(batch.topic), batch.partition)
+            is_told = may_be_there_for(self._native.handle, self._native.topic(batch.topic), batch.partition)
+            return self._added.may_come(batch.topic, batch.partition, may_be_there=is_told)
         return code == KafkaError._QUEUE_FULL  # noqa: SLF001 - librdkafka's own code

@@ -11,7 +11,7 @@ from itertools import repeat
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from connect.kafka.client.client_log import client_logger
-from connect.kafka.produce.added_partitions import UNKNOWN_PARTITION, may_be_there
+from connect.kafka.produce.added_partitions import UNKNOWN_PARTITION, AddedPartitions, may_be_there
 from connect.kafka.produce.receipt import Receipt, Undelivered
 from connect.kafka.raw import RawBatch, RawHeaders, sent_time
 
@@ -43,6 +43,7 @@ class PlainPath:
 
     def __init__(self, settings: Mapping[str, str | int | float | bool]) -> None:
         self._reports = _Reports()
+        self._added = AddedPartitions()
         self._producer: Producer | None = Producer(
             {
                 **settings,
@@ -87,7 +88,7 @@ class PlainPath:
             receipt.acknowledge()  # the row that found no room
             return queued
         except KafkaException as error:
-            if error.args[0].code() != UNKNOWN_PARTITION or not may_be_there(self._client, topic, partition):
+            if error.args[0].code() != UNKNOWN_PARTITION or not self._may_come(topic, partition):
                 raise
             receipt.acknowledge()  # the row whose partition was just added
             return queued
@@ -141,6 +142,10 @@ class PlainPath:
     def close(self) -> None:
         """Free the client by dropping the last reference. Its own `close` would not end librdkafka at once."""
         self._producer = None
+
+    def _may_come(self, topic: str, partition: int) -> bool:
+        is_told = may_be_there(self._client, topic, partition)
+        return self._added.may_come(topic, partition, may_be_there=is_told)
 
     def _serve(self, timeout_s: float) -> None:
         try:

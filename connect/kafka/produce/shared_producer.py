@@ -13,7 +13,7 @@ from connect.kafka.client.client_log import client_logger
 from connect.kafka.client.inner_client import client_of
 from connect.kafka.client.librdkafka import meet_brokers
 from connect.kafka.client.rights import Needs
-from connect.kafka.produce.added_partitions import may_be_there
+from connect.kafka.produce.added_partitions import AddedPartitions, may_be_there
 from connect.kafka.raw import TIME_OF_SENDING
 
 Settings = Mapping[str, str | int | float | bool]
@@ -46,6 +46,7 @@ class SharedProducer:
         self._lock = threading.Lock()  # records come from any thread, and a dead client must be replaced only once
         self._fatal: KafkaError | None = None
         self._client = self._made()
+        self._added = AddedPartitions()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="shared-producer", daemon=True)
         self._thread.start()
@@ -72,8 +73,9 @@ class SharedProducer:
             )  # fmt: skip
 
     def learns_of(self, topic: str, partition: int) -> bool:
-        """Ask the brokers for a topic that may have more partitions by now. See `may_be_there`."""
-        return may_be_there(self._client, topic, partition)
+        """Ask the brokers for a topic that may have more partitions by now. See `AddedPartitions.may_come`."""
+        is_told = may_be_there(self._client, topic, partition)
+        return self._added.may_come(topic, partition, may_be_there=is_told)
 
     def give_up(self, reason: str) -> None:
         """Fail all records on the way, of all owners, as those that an owner gives up must not be sent later."""
