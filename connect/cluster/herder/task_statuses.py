@@ -80,7 +80,8 @@ class TaskStatuses:
             if snapshot.has_task(task):
                 self._release(task, is_held=task in held, config=snapshot.connectors.get(task.connector, {}))
         for task in overruled:
-            if task in assigned or task in running:
+            # What waits until others are shut out is told by the leader, also while the run before it is stopping.
+            if (task in assigned or task in running) and not self._parts.awaits_fencing(snapshot, task.connector):
                 self._say_again(task, self._said[task])
 
     def _release(self, task: TaskId, *, is_held: bool, config: Mapping[str, str]) -> None:

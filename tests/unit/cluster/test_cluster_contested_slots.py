@@ -8,6 +8,7 @@ from dealt_cluster import SLOTS, create, workers
 
 from connect.api.errors import RetriableError
 from connect.cluster.herder import task_statuses
+from connect.cluster.model import status_records
 from connect.cluster.model.config_records import (
     CommitRecord,
     ConnectorRecord,
@@ -19,31 +20,62 @@ from connect.cluster.model.config_records import (
 )
 from connect.cluster.model.connector_values import TargetState
 from connect.cluster.model.request_errors import NotLeaderError
-from connect.runtime.task.messages import CallResult
+from connect.runtime.task.messages import CallResult, StopTask
 from connect.runtime.task.state import State
 from connect.runtime.task.task_id import TaskId
 
 
-def test_each_worker_keeps_telling_of_its_tasks_that_the_leader_cannot_fence_others_for(cluster, pair, monkeypatch):
+@pytest.mark.parametrize("have_stopped", [True, False], ids=["stopped", "still stopping"])
+def test_each_worker_keeps_telling_of_its_tasks_that_the_leader_cannot_fence_others_for(
+    cluster, pair, monkeypatch, have_stopped
+):
+    """Runs of the former configuration may take long to stop, and say nothing of the ones that wait."""
     monkeypatch.setattr(task_statuses, "SAY_AGAIN_S", 0.0)  # as of runs that began long ago
     first, second = pair
     config = {"connector.class": "Source", "tasks.max": "4", "exactly.once.support": "required"}
     first.connectors.create("c", config, None).result(60)
     eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
-    cluster.world.fence = lambda call: CallResult(call.id, error="not authorized")
+
+    def refuse(call):
+        return CallResult(call.id, error="not authorized")
+
+    cluster.world.fence = (lambda call: None) if have_stopped else refuse
+    cluster.world.silent_on |= set() if have_stopped else {StopTask}
+    before = len(cluster.world.statuses.records)
     first.connectors.save("c", {**config, "topic": "other"}).result(60)
+    if have_stopped:
+        eventually(lambda: states(first, State.RESTARTING) == ["a:1", "a:1", "b:1", "b:1"])
+        eventually(lambda: cluster.world.calls[-1].method == "fence")
+        cluster.world.fence, call = refuse, cluster.world.calls[-1]
+        next(host for host in cluster.world.hosts if call in host.heard).say(refuse(call))
 
     def failed():
         told = first.connectors.status("c").tasks.values()
         return sorted(t.worker_id for t in told if t.state is State.FAILED and "not authorized" in t.trace)
 
     eventually(lambda: failed() == ["a:1", "a:1", "b:1", "b:1"])
-    for herder in (first, second) * 3:
-        herder.worker.ping().result(60)  # it reconciles after each step
-    assert failed() == ["a:1", "a:1", "b:1", "b:1"]
+    for step in (lambda: None, cluster.world.let_stop):
+        step()
+        for herder in (first, second) * 3:
+            herder.worker.ping().result(60)  # it reconciles after each step
+        assert failed() == ["a:1", "a:1", "b:1", "b:1"]
+    assert not said_after_failed(cluster.world.statuses.records[before:])
     cluster.world.fence = lambda call: CallResult(call.id)
     first.connectors.restart("c", include_tasks=True, only_failed=False).result(60)
     eventually(lambda: workers(first) == ["a:1", "a:1", "b:1", "b:1"])
+
+
+def said_after_failed(records):
+    """Return what was told of tasks after they were told as failed."""
+    failed, said = set(), []
+    for key, value in records:
+        record = status_records.decode(key, value)
+        if isinstance(record, status_records.TaskStatusRecord):
+            if record.status.state is State.FAILED:
+                failed.add(record.task)
+            elif record.task in failed:
+                said.append((str(record.task), record.status.state.value))
+    return said
 
 
 @pytest.mark.parametrize("support", ["preparing", "disabled"])

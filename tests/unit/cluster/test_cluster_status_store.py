@@ -165,7 +165,9 @@ def test_tasks_of_other_workers_are_not_asked_for_one_by_one(store, monkeypatch)
     snapshot = ConfigSnapshot(tasks=tasks)
     asked = []
     monkeypatch.setattr(StatusStore, "tasks", lambda _, name: asked.append(name))
-    parts = SimpleNamespace(statuses=store, worker_id="me:1", status=lambda state, *_: status(state))
+    parts = SimpleNamespace(
+        statuses=store, worker_id="me:1", status=lambda state, *_: status(state), awaits_fencing=lambda *_: False
+    )
     now_s = [0.0]
     statuses = TaskStatuses(parts, lambda: now_s[0])
     statuses.say(lost, State.RUNNING, {})
