@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock_time
 from decimal import Decimal
 from typing import Any, Final
@@ -23,12 +23,18 @@ from connectors.cassandra.cql.cql_types import CqlType
 Bind = Callable[[Any], Any]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NS_PER_DAY: Final = 86_400_000_000_000
+_NS_PER_MS: Final = 1_000_000
+_DEBEZIUM: Final = "io.debezium.time."
 # Nanoseconds in one unit of each type.
-_UNITS: Final = {
-    "io.debezium.time.Timestamp": 1_000_000, "io.debezium.time.MicroTimestamp": 1000,
-    "io.debezium.time.NanoTimestamp": 1, "io.debezium.time.Time": 1_000_000, "io.debezium.time.MicroTime": 1000,
-    "io.debezium.time.NanoTime": 1,
+_MOMENTS: Final = {
+    f"{_DEBEZIUM}Timestamp": _NS_PER_MS, f"{_DEBEZIUM}MicroTimestamp": 1000, f"{_DEBEZIUM}NanoTimestamp": 1,
+    f"{_DEBEZIUM}Date": _NS_PER_DAY,
 }  # fmt: skip
+_TIMES_OF_DAY: Final = {f"{_DEBEZIUM}Time": _NS_PER_MS, f"{_DEBEZIUM}MicroTime": 1000, f"{_DEBEZIUM}NanoTime": 1}
+_UNITS: Final = {
+    "timestamp": (_MOMENTS, _NS_PER_MS), "date": (_MOMENTS, _NS_PER_DAY), "time": (_TIMES_OF_DAY, 1),
+}  # fmt: skip
+"""Holds for each type of times the units of the names that a number may have, and the unit of one without a name."""
 _INTEGERS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64, "counter": 64}
 
 
@@ -59,10 +65,9 @@ def _bind(cql: CqlType, schema: Schema | None) -> Bind:
         return _integer(cql)
     match cql.name:
         case "timestamp" | "date" | "time":
-            unit_ns = _UNITS.get((schema.name if schema is not None else None) or "")
-            return {"timestamp": _timestamp, "date": _date, "time": _time}[cql.name](unit_ns)
+            return _time_type(cql.name, (schema.name if schema is not None else None) or "")
         case "list" | "set" | "vector":
-            element = _inner(cql.parameters[0], schema.items if schema is not None else None)
+            element = _element(cql.parameters[0], schema.items if schema is not None else None)
             return lambda value: [element(one) for one in _many(value)]
         case "map":
             return _map(cql, schema)
@@ -78,6 +83,21 @@ def _inner(cql: CqlType, schema: Schema | None) -> Bind:
     return lambda value: None if value is None else bind(value)
 
 
+def _element(cql: CqlType, schema: Schema | None) -> Bind:
+    """Return the function for elements, keys or values in a collection, of which none may be null.
+
+    The driver would send empty bytes for a null: a text that is empty, or an error of the server for each try.
+    """
+    bind = _bind(cql, schema)
+
+    def bound(value: Any) -> Any:
+        if value is None:
+            raise SchemaError("It holds a null, which collections of Cassandra cannot.")
+        return bind(value)
+
+    return bound
+
+
 def _many(value: Any) -> Any:
     if isinstance(value, (str, bytes, Mapping)):
         raise SchemaError(f"A {type(value).__name__} is no list of values.")
@@ -86,7 +106,7 @@ def _many(value: Any) -> Any:
 
 def _map(cql: CqlType, schema: Schema | None) -> Bind:
     key_schema, element_schema = (None, None) if schema is None else (schema.keys, schema.items)
-    key, element = _inner(cql.parameters[0], key_schema), _inner(cql.parameters[1], element_schema)
+    key, element = _element(cql.parameters[0], key_schema), _element(cql.parameters[1], element_schema)
     return lambda value: {key(k): element(v) for k, v in value.items()}
 
 
@@ -118,32 +138,56 @@ def _integer(cql: CqlType) -> Bind:
     return bind
 
 
-def _timestamp(unit_ns: int | None) -> Bind:
-    def bind(value: Any) -> int:
-        if isinstance(value, datetime):
-            since = (value if value.tzinfo else value.replace(tzinfo=UTC)) - _EPOCH
-            return _whole(since.days * _NS_PER_DAY + since.seconds * 10**9 + since.microseconds * 1000, 1_000_000)
-        return _whole(_number(value) * (unit_ns or 1_000_000), 1_000_000)
+def _time_type(cql: str, name: str) -> Bind:
+    """Return the function for a timestamp, date or time; `name` is that of the value's schema, or empty."""
+    units, plain_ns = _UNITS[cql]
+    unit_ns = units.get(name, plain_ns)
+    make: Callable[[Any, int], Any] = {"timestamp": _timestamp, "date": _date, "time": _time}[cql]
+
+    def bind(value: Any) -> Any:
+        if name.startswith(_DEBEZIUM) and name not in units:
+            raise SchemaError(f"A value of {name} is no {cql}.")
+        return make(value, unit_ns)
 
     return bind
 
 
-def _date(_unit_ns: int | None) -> Bind:
-    return lambda value: Date(value if isinstance(value, date) else _number(value))
+def _timestamp(value: Any, unit_ns: int) -> int:
+    return _in_range(_whole(_since_1970_ns(value, unit_ns), _NS_PER_MS, "milliseconds, which a timestamp"), 64)
 
 
-def _time(unit_ns: int | None) -> Bind:
-    def bind(value: Any) -> Time:
-        if isinstance(value, clock_time):
-            return Time(value)
-        return Time(_number(value) * (unit_ns or 1))
-
-    return bind
+def _date(value: Any, unit_ns: int) -> Date:
+    return Date(_in_range(_whole(_since_1970_ns(value, unit_ns), _NS_PER_DAY, "days, which a date"), 32))
 
 
-def _whole(value_ns: int, unit_ns: int) -> int:
+def _since_1970_ns(value: Any, unit_ns: int) -> int:
+    if isinstance(value, datetime):
+        since = (value if value.tzinfo else value.replace(tzinfo=UTC)) - _EPOCH
+    elif isinstance(value, date):
+        since = timedelta(days=value.toordinal() - _EPOCH.toordinal())
+    else:
+        return _number(value) * unit_ns
+    return since.days * _NS_PER_DAY + since.seconds * 10**9 + since.microseconds * 1000
+
+
+def _time(value: Any, unit_ns: int) -> Time:
+    if isinstance(value, clock_time):
+        return Time(value)
+    ns = _number(value) * unit_ns
+    if ns < 0:
+        raise SchemaError(f"{value} is no time of a day.")
+    return Time(ns)
+
+
+def _in_range(value: int, bits: int) -> int:
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise SchemaError(f"{value} does not fit into {bits} bits.")
+    return value
+
+
+def _whole(value_ns: int, unit_ns: int, what: str) -> int:
     if value_ns % unit_ns:
-        raise SchemaError("It is finer than milliseconds, which a timestamp of Cassandra holds.")
+        raise SchemaError(f"It is finer than {what} of Cassandra holds.")
     return value_ns // unit_ns
 
 

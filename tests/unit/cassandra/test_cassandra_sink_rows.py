@@ -39,11 +39,16 @@ ID = "11111111-2222-3333-4444-555555555555"
         ("timestamp", "io.debezium.time.Timestamp", 1500, 1500),
         ("timestamp", "io.debezium.time.MicroTimestamp", 1_500_000, 1500),
         ("timestamp", None, datetime(1970, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC), 1500),
+        ("timestamp", "io.debezium.time.Date", 2, 172_800_000), ("timestamp", None, date(1970, 1, 3), 172_800_000),
+        ("timestamp", "of.another.source", 1500, 1500),
         ("date", "io.debezium.time.Date", -1, Date(-1)), ("date", None, date(1969, 12, 31), Date(-1)),
+        ("date", "io.debezium.time.Timestamp", 172_800_000, Date(2)), ("date", None, -(2**31), Date(-(2**31))),
+        ("date", "io.debezium.time.MicroTimestamp", -86_400_000_000, Date(-1)),
+        ("date", None, datetime(1969, 12, 31, tzinfo=UTC), Date(-1)),
         ("time", "io.debezium.time.NanoTime", 5, Time(5)), ("time", "io.debezium.time.MicroTime", 5, Time(5000)),
         ("duration", None, {"months": 1, "days": 2, "nanoseconds": 3}, Duration(1, 2, 3)),
         ("inet", None, "127.0.0.1", "127.0.0.1"), ("blob", None, b"x", b"x"), ("boolean", None, True, True),
-        ("list<int>", None, [1, None], [1, None]), ("map<text, varint>", None, {"a": "1"}, {"a": 1}),
+        ("list<int>", None, [1, 2], [1, 2]), ("map<text, varint>", None, {"a": "1"}, {"a": 1}),
         ("set<uuid>", None, [ID], [UUID(ID)]), ("vector<float, 2>", None, [1, 2.5], [1.0, 2.5]),
         ("tuple<int, text>", None, {"field1": 1, "field2": "a"}, (1, "a")),
         ("place", None, {"street": "a"}, ("a", None)), ("int", None, None, None),
@@ -61,7 +66,7 @@ VISIT = user_types_of("ks", {"visit": (("at", "stays"), ("timestamp", "frozen<li
 @pytest.mark.parametrize(
     ("cql", "schema", "value", "bound"),
     [
-        ("list<timestamp>", s.array(MICROS), [1_500_000, None], [1500, None]),
+        ("list<timestamp>", s.array(MICROS), [1_500_000, 2000], [1500, 2]),
         ("set<time>", s.array(MILLIS), [5], [Time(5_000_000)]),
         ("map<timestamp, time>", s.map_of(MICROS, MILLIS), {2000: 5}, {2: Time(5_000_000)}),
         ("tuple<int, timestamp>", s.struct({"field1": s.INT32, "field2": MICROS}), {"field1": 1, "field2": 2000},
@@ -83,12 +88,32 @@ def test_times_inside_of_a_value_have_the_units_of_their_own_schemas(
         ("boolean", 1), ("blob", "text"), ("list<int>", "123"), ("list<int>", ["a"]), ("place", {"other": 1}),
         ("timestamp", "2024"), ("timestamp", datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=UTC)), ("inet", "nowhere"),
         ("duration", {"months": 1}), ("double", "1.5"), ("varint", Decimal("1.5")), ("map<text, int>", [1]),
-        ("date", "2024-01-01"),
+        ("date", "2024-01-01"), ("date", datetime(2024, 1, 2, 3, tzinfo=UTC)), ("date", 2**31), ("time", -1),
+        ("timestamp", 2**63), ("timestamp", -(2**63) - 1),
+        # The driver sends these nulls as empty bytes: to the server an empty text, or for an int an error of its own.
+        ("list<text>", ["a", None]), ("set<text>", [None]), ("map<text, int>", {None: 1}), ("list<int>", [1, None]),
+        ("map<text, int>", {"a": None}), ("list<frozen<list<int>>>", [None]), ("list<frozen<list<int>>>", [[None]]),
+        ("vector<int, 2>", [1, None]),
     ],
 )  # fmt: skip
 def test_a_value_without_a_form_names_its_field(cql: str, value: Any) -> None:
     with pytest.raises(SchemaError, match="'f'"):
         bind_of(parse_type(cql, PLACE), "f")(value)
+
+
+@pytest.mark.parametrize(
+    ("cql", "logical", "value"),
+    [
+        # Read as numbers without a unit these would be moments in January 1970, and days in a far future.
+        ("timestamp", "Time", 1), ("timestamp", "MicroTime", 1000), ("timestamp", "NanoTime", 1_000_000),
+        ("timestamp", "Year", 2024), ("date", "Timestamp", 1), ("date", "NanoTime", 1), ("date", "Year", 2024),
+        ("time", "Timestamp", 1), ("time", "Date", 1),
+    ],
+)  # fmt: skip
+def test_a_time_of_another_kind_is_no_time_of_this_one(cql: str, logical: str, value: int) -> None:
+    schema = s.Schema(s.Type.INT64, name=f"io.debezium.time.{logical}")
+    with pytest.raises(SchemaError, match="'f'"):
+        bind_of(parse_type(cql, PLACE), "f", schema)(value)
 
 
 def rows(**settings: Any) -> TableRows:
