@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -9,9 +10,13 @@ from cassandra.policies import FallthroughRetryPolicy, RetryPolicy
 from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 from cassandra.query import BoundStatement, PreparedStatement
 
+from connect.api.errors import SchemaError
+
 Decision = tuple[int, int | None]
 _NEXT: Final[Decision] = (RetryPolicy.RETRY_NEXT_HOST, None)
 _GIVE_UP: Final[Decision] = (RetryPolicy.RETHROW, None)
+_UNSENT: Final = (struct.error, ValueError, TypeError, ArithmeticError, AttributeError)
+"""The driver raises one of these for a value that has no form in the type of its column."""
 
 
 class NextNodeRetries(RetryPolicy):  # type: ignore[misc]  # the library has no types
@@ -59,13 +64,26 @@ class UnwrittenRetries(FallthroughRetryPolicy):  # type: ignore[misc]  # the lib
 
 
 def write_statement(prepared: PreparedStatement, values: Sequence[object], *, is_repeatable: bool) -> BoundStatement:
-    """Return the statement that writes these values.
+    """Return the statement that writes these values. SchemaError: the driver cannot send one of them.
 
     One that is not repeatable goes to another node only where the one before it has certainly written nothing.
     The caller hears of its other failures, and writes the row again with a later time.
     """
-    bound = prepared.bind(tuple(values))
+    try:
+        bound = prepared.bind(tuple(values))
+    except _UNSENT as error:
+        raise SchemaError(f"It cannot be sent: {error}", field=_refused(prepared, values)) from error
     bound.is_idempotent = is_repeatable
     if not is_repeatable:
         bound.retry_policy = UnwrittenRetries()
     return bound
+
+
+def _refused(prepared: PreparedStatement, values: Sequence[object]) -> str:
+    """Return the name of the first column whose value the driver cannot send; empty if it is none."""
+    for column, value in zip(prepared.column_metadata, values, strict=False):
+        try:
+            column.type.to_binary(value, prepared.protocol_version)
+        except _UNSENT:
+            return str(column.name)
+    return ""

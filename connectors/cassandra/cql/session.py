@@ -126,6 +126,7 @@ class Database:
         """Begin to write a row, given in the driver's Python types; `done` is released when the write ends or fails.
 
         `is_repeatable` says that the statement, which holds its writetime, changes nothing if it is sent twice.
+        SchemaError: a value cannot be sent, and nothing was begun.
         """
         doing = f"writing by {text}"
         with translated(doing):

@@ -21,6 +21,10 @@ from connectors.cassandra.source.write_times import FOR_EVER_S, TimedFields, Wri
 _NOW: Final = Written(None, FOR_EVER_S)
 
 
+class UnknownColumnError(SchemaError):
+    """Says that a row has a field for which the table had no column when its columns were read."""
+
+
 class TableRows:
     """Turns records into the statements for one table. Owned by the task thread."""
 
@@ -31,6 +35,16 @@ class TableRows:
 
         ConfigError: the table holds counters, or has no such column of type text.
         """
+        self._skip_nulls = skip_nulls
+        self._is_by_records = is_by_records
+        self._has_timed_rows = False
+        self._has_deletions = False
+        self._chunk_column = chunk_column
+        self.take(table)
+
+    def take(self, table: Table) -> None:
+        """Go on with the columns that the table has now. ConfigError: it cannot be written any more."""
+        chunk_column = self._chunk_column
         if any(column.type.name == "counter" for column in table.regular):
             raise ConfigError(
                 f"Table {table.title} holds counters, which only count and cannot be set.", key="topic.tables",
@@ -41,12 +55,7 @@ class TableRows:
                 f"Table {table.title} has no column {chunk_column} of type text.", key="chunk.column",
                 fix=f"ALTER TABLE {table.title} ADD {chunk_column} text.",
             )  # fmt: skip
-        self._table = table
-        self._skip_nulls = skip_nulls
-        self._is_by_records = is_by_records
-        self._has_timed_rows = False
-        self._has_deletions = False
-        self._chunk_column = chunk_column
+        self.table = table
         self._keys = [column.name for column in table.primary_key]
         others = [c.name for c in (*table.static, *table.regular) if c.name != chunk_column]
         self._columns = [*self._keys, *others]
@@ -68,8 +77,8 @@ class TableRows:
         values = row if times is None else times.values
         unknown = [name for name in (*values, *(times.told if times is not None else ())) if name not in self._types]
         if unknown:
-            raise SchemaError(
-                f"Table {self._table.title} has no column {', '.join(unknown)}.",
+            raise UnknownColumnError(
+                f"Table {self.table.title} has no column {', '.join(unknown)}.",
                 fix="Leave the field out by the transform ReplaceField, or add the column. Where a column has another "
                 "name, its fields writetime(column) and ttl(column) are renamed as well.",
             )
@@ -81,7 +90,7 @@ class TableRows:
         self._require_keys(found)
         if times is not None:
             untold = self._record_time(record) if self._is_by_records else _NOW
-            timed = TimedRow(self._table, found, times.told, untold)
+            timed = TimedRow(self.table, found, times.told, untold)
             mark = {} if chunk is None else {self._chunk_column: chunk}
             return timed.writes(mark) if is_row else timed.static_writes()
         # A partition's rows come by several tasks, so that one row's null must not remove the static value of another.
@@ -92,13 +101,13 @@ class TableRows:
         names = ", ".join(map(quoted, found))
         marks = ", ".join("?" * len(found))
         text = f"INSERT INTO {self._name} ({names}) VALUES ({marks}) USING TIMESTAMP ?"  # noqa: S608 - names are quoted
-        has_list = any(found.get(name) is not None for name in self._table.appended_lists)
+        has_list = any(found.get(name) is not None for name in self.table.appended_lists)
         return [Write(text, [*found.values()], len(found), is_row, is_repeatable=not has_list)]
 
     def _deletions(self, record: Record) -> list[Write]:
         if not isinstance(record.key, Mapping):
             raise SchemaError(
-                f"A tombstone has no key of fields by which a row of {self._table.title} could be deleted.",
+                f"A tombstone has no key of fields by which a row of {self.table.title} could be deleted.",
                 fix=f"Give records a key with {', '.join(self._keys)}.",
             )
         found = {name: self._bound(name, {}, record.key, record) for name in self._keys}
@@ -110,7 +119,7 @@ class TableRows:
         text = f"DELETE FROM {self._name} USING TIMESTAMP ? WHERE {conditions}"  # noqa: S608 - names are quoted
         time_us = self._record_time(record).writetime_us if self._is_by_records else None
         made = [Write(text, [*found.values()], 0, is_row=False, writetime_us=time_us)]
-        lists = [name for name in sorted(self._table.appended_lists) if name not in self._static_row]
+        lists = [name for name in sorted(self.table.appended_lists) if name not in self._static_row]
         if self._is_by_records and lists:
             # These were written at the moment of sending, which may be later than the record's time.
             text = text.replace("DELETE", f"DELETE {', '.join(map(quoted, lists))}", 1)
@@ -121,7 +130,7 @@ class TableRows:
         """Raise SchemaError if the writetimes of rows cannot be compared with those of the topic's deletions."""
         if self._is_by_records and times is None:
             raise SchemaError(
-                f"The row of {self._table.title} does not tell when it was written, so no tombstone could be compared "
+                f"The row of {self.table.title} does not tell when it was written, so no tombstone could be compared "
                 "with it by delete.times=record.",
                 fix="Set write.times=true at the source, or delete.times=sending here.",
             )
@@ -131,7 +140,7 @@ class TableRows:
 
     def _no_order(self) -> SchemaError:
         return SchemaError(
-            f"Rows for {self._table.title} tell when they were written, and tombstones come between them. With "
+            f"Rows for {self.table.title} tell when they were written, and tombstones come between them. With "
             "delete.times=sending a tombstone is newer than every such row, also than one that comes behind it.",
             fix="Set delete.times=record.",
         )
@@ -143,15 +152,15 @@ class TableRows:
 
     def _is_static_alone(self, found: Mapping[str, Any]) -> bool:
         """Return True if the row only has static values of its partition: all of its clustering columns are null."""
-        clustering = [column.name for column in self._table.clustering]
-        statics = [column.name for column in self._table.static]
+        clustering = [column.name for column in self.table.clustering]
+        statics = [column.name for column in self.table.static]
         return bool(clustering) and all(found[name] is None for name in clustering) and any(
             found.get(name) is not None for name in statics
         )  # fmt: skip
 
     @property
     def _name(self) -> str:
-        return f"{quoted(self._table.keyspace)}.{quoted(self._table.name)}"
+        return f"{quoted(self.table.keyspace)}.{quoted(self.table.name)}"
 
     def _bound(self, name: str, values: Mapping[str, Any], keys: Mapping[str, Any], record: Record) -> Any:
         inside, schema = (values, record.value_schema) if name in values else (keys, record.key_schema)
@@ -170,12 +179,12 @@ class TableRows:
 
     def _members(self, value: object, what: str) -> Mapping[str, Any]:
         if not isinstance(value, Mapping):
-            raise SchemaError(f"The {what} is a {type(value).__name__}, and no row of {self._table.title}.")
+            raise SchemaError(f"The {what} is a {type(value).__name__}, and no row of {self.table.title}.")
         return value
 
     def _require_keys(self, found: Mapping[str, Any]) -> None:
         missing = [name for name in self._keys if name in found and found[name] is None]
         if missing:
             raise SchemaError(
-                f"The row has no {', '.join(missing)}, which the primary key of {self._table.title} needs."
+                f"The row has no {', '.join(missing)}, which the primary key of {self.table.title} needs."
             )

@@ -8,15 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
-from connect.api.records import Batch
+from connect.api.records import Batch, Record
 from connect.lib.deadline import Deadline
 from connectors.cassandra.cql.schema_reader import read_schemas
 from connectors.cassandra.cql.session import Database
 from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.sink.config import CassandraSinkConfig
-from connectors.cassandra.sink.table_rows import TableRows
+from connectors.cassandra.sink.table_rows import TableRows, UnknownColumnError
+from connectors.cassandra.sink.write_statement import Write
 
 _LOOK_S: Final = 0.05
+_COLUMNS: Final = "SELECT column_name FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s"
 
 
 class Written(Protocol):
@@ -80,6 +82,8 @@ class TableWriter:
         self._database = Database(config)
         self._tables: Mapping[str, Table] = {}
         self._rows: dict[str, TableRows] = {}
+        self._has_looked = False
+        """True if it was asked for this batch whether its table was altered."""
 
     def write(self, batch: Batch, writetimes: Times, deadline: Deadline, chunk: str | None = None) -> Outcome:
         """Write all rows of a batch, and wait for them. `chunk` is the name for the chunk column, if any.
@@ -91,21 +95,48 @@ class TableWriter:
         written = 0
         flying: list[Written] = []
         room = threading.Semaphore(self._config.max_in_flight)
+        self._has_looked = False
         for number, record in enumerate(batch.rows()):
             try:
-                writes = rows.writes(record, chunk)
+                writes = self._writes(rows, record, chunk)
+                for write in writes:
+                    _wait(room, deadline)
+                    flying.append(self._begun(write, writetimes, room))
             except SchemaError as error:
                 bad[number] = error
-                continue
-            for write in writes:
-                written += write.is_row
-                _wait(room, deadline)
-                bound = write.bound(writetimes.next())
-                flying.append(self._database.begin_write(write.text, bound, room, is_repeatable=write.is_repeatable))
+            else:
+                written += sum(write.is_row for write in writes)
         for _ in range(self._config.max_in_flight):
             _wait(room, deadline)
         _raise_first(flying)
         return Outcome(written, bad)
+
+    def _writes(self, rows: TableRows, record: Record, chunk: str | None) -> Sequence[Write]:
+        """Return the statements for a record. SchemaError: the table, as it is now, has no such row."""
+        try:
+            return rows.writes(record, chunk)
+        except UnknownColumnError:
+            if self._has_looked or not self._has_other_columns(rows.table):
+                raise
+        rows.take(self._table(rows.table.name, record.topic))
+        return rows.writes(record, chunk)
+
+    def _begun(self, write: Write, writetimes: Times, room: threading.Semaphore) -> Written:
+        """Begin a write, for which there is room. SchemaError: a value has no form that could be sent."""
+        bound = write.bound(writetimes.next())
+        try:
+            return self._database.begin_write(write.text, bound, room, is_repeatable=write.is_repeatable)
+        except SchemaError:
+            room.release()
+            raise
+
+    def _has_other_columns(self, table: Table) -> bool:
+        """Tell if a table was altered since its columns were read. It is asked once for each batch at most."""
+        self._has_looked = True
+        found = self._database.rows(
+            _COLUMNS, (table.keyspace, table.name), doing=f"asking for columns of {table.title}"
+        )
+        return {name for (name,) in found} != {column.name for column in table.columns}
 
     def tables(self) -> Sequence[Table]:
         """Read the keyspace's tables from the cluster and return them."""
@@ -124,20 +155,24 @@ class TableWriter:
     def _rows_of(self, topic: str, *, with_chunks: bool) -> TableRows:
         name = self._config.table_of(topic)
         if name not in self._rows:
-            self.tables()
-            table = self._tables.get(name)
-            if table is None:
-                raise ConfigError(
-                    f"Keyspace {self._config.keyspace} has no table {name} for the rows of topic {topic}.",
-                    key="topic.tables", fix=f"It has: {', '.join(sorted(self._tables)) or 'none'}.",
-                )  # fmt: skip
             self._rows[name] = TableRows(
-                table,
+                self._table(name, topic),
                 skip_nulls=self._config.nulls == "skip",
                 is_by_records=self._config.delete_times == "record",
                 chunk_column=self._config.chunk_column if with_chunks else "",
             )
         return self._rows[name]
+
+    def _table(self, name: str, topic: str) -> Table:
+        """Read a table's columns. ConfigError: there is no such table for the rows of `topic`."""
+        self.tables()
+        table = self._tables.get(name)
+        if table is None:
+            raise ConfigError(
+                f"Keyspace {self._config.keyspace} has no table {name} for the rows of topic {topic}.",
+                key="topic.tables", fix=f"It has: {', '.join(sorted(self._tables)) or 'none'}.",
+            )  # fmt: skip
+        return table
 
 
 def _wait(room: threading.Semaphore, deadline: Deadline) -> None:
