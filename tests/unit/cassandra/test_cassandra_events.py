@@ -191,6 +191,10 @@ def test_ids_tell_changes_apart_and_not_how_they_were_packed() -> None:
         row({"v": Cell(8, b"x")}),
         row({"v": Cell(9, b"x", ttl_s=5, local_s=5)}),
         row({"v": Cell(9, None, local_s=5)}),
+        # A statement that is sent again with the same USING TIMESTAMP and TTL lets its values live for longer.
+        row({"v": Cell(9, b"x", ttl_s=5, local_s=6)}),
+        row({"v": Cell(9, b"x")}, liveness=Liveness(9, 5, 14)),
+        row({"v": Cell(9, b"x")}, liveness=Liveness(9, 5, 15)),
         row({"v": Cell(9, b"x")}, liveness=Liveness(9)),
         row({"v": Cell(9, b"x")}, deletion=again),
         row({"v": Cell(9, b"x")}, clustering=(number(1), number(3))),

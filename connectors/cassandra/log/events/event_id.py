@@ -1,7 +1,8 @@
 """Makes the id of a change, which is equal for its copies on all replicas, whatever else their mutations hold. Pure.
 
-The log has no id, so this one is a digest of the change: table, key, cells with their writetimes. The local time of a
-tombstone is left out, as a node may set it anew when it gets data streamed.
+The log has no id, so this one is a digest of the change: table, key, cells with their writetimes, and when they expire:
+a statement that is sent again with its writetime and its time to live lets its values live for longer. The local time
+of a tombstone is left out, as a node may set it anew when it gets data streamed.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class EventId:
         """Return the id of the changes of a row or of the static row."""
         parts = [op.encode(), _clustering(row.clustering)]
         if row.liveness is not None:
-            parts += [b"live", _CELL.pack(row.liveness.writetime_us, row.liveness.ttl_s or 0)]
+            parts += [b"live", _times(row.liveness.writetime_us, row.liveness.ttl_s, row.liveness.expires_s)]
         if row.deletion is not None:
             parts += [b"deleted", _time(row.deletion.writetime_us)]
         for name in sorted(row.columns):
@@ -64,7 +65,12 @@ def _complex(change: ComplexColumn) -> list[bytes]:
 
 def _cell(cell: Cell) -> bytes:
     value = b"-" if cell.value is None else b"+" + _sized(cell.value)
-    return _CELL.pack(cell.writetime_us, cell.ttl_s or 0) + value
+    return _times(cell.writetime_us, cell.ttl_s, cell.local_s) + value
+
+
+def _times(writetime_us: int, ttl_s: int | None, expires_s: int | None) -> bytes:
+    times = _CELL.pack(writetime_us, ttl_s or 0)
+    return times if ttl_s is None else times + _time(expires_s or 0)
 
 
 def _clustering(values: Clustering) -> bytes:

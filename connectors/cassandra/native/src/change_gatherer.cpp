@@ -175,8 +175,7 @@ void ChangeGatherer::describe_row(const Mutation& mutation, const Update& update
   if (!row.is_static) describe_values(mutation, row.clustering, table.clustering.size());
   if (row.liveness.writetime != kNone) {
     text("live");
-    number<8>(static_cast<uint64_t>(row.liveness.writetime));
-    number<4>(row.liveness.ttl == kNoTtl ? 0 : static_cast<uint32_t>(row.liveness.ttl));
+    describe_times(row.liveness);
   }
   if (row.deletion.writetime != kNone) {
     text("deleted");
@@ -226,10 +225,15 @@ void ChangeGatherer::describe_cells(const Mutation& mutation, const Change& chan
 }
 
 void ChangeGatherer::describe_cell(const Cell& cell) {
-  number<8>(static_cast<uint64_t>(cell.written.writetime));
-  number<4>(cell.written.ttl == kNoTtl ? 0 : static_cast<uint32_t>(cell.written.ttl));
+  describe_times(cell.written);
   text(cell.value.size < 0 ? "-" : "+");
   if (cell.value.size >= 0) sized(cell.value);
+}
+
+void ChangeGatherer::describe_times(const Written& written) {
+  number<8>(static_cast<uint64_t>(written.writetime));
+  number<4>(written.ttl == kNoTtl ? 0 : static_cast<uint32_t>(written.ttl));
+  if (written.ttl != kNoTtl) number<8>(static_cast<uint64_t>(written.local));
 }
 
 void ChangeGatherer::describe_values(const Mutation& mutation, size_t begin, size_t count) {

@@ -25,6 +25,8 @@ class ChangeGatherer {
   void describe_range(const Mutation& mutation, const Range& range);
   void describe_cells(const Mutation& mutation, const Change& change);
   void describe_cell(const Cell& cell);
+  // Times of writing, and when what was written expires, if it does.
+  void describe_times(const Written& written);
   void describe_values(const Mutation& mutation, size_t begin, size_t count);
   void add_event(const Mutation& mutation, const Update& update, int64_t frame, uint8_t op, int64_t writetime);
 
