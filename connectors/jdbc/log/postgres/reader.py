@@ -20,6 +20,7 @@ from connectors.jdbc.log.postgres.changes import ChangeEvents
 from connectors.jdbc.log.postgres.chunks import PostgresChunks
 from connectors.jdbc.log.postgres.first_read import Page, TableEnd, marked
 from connectors.jdbc.log.postgres.notes import TellsNotes
+from connectors.jdbc.log.postgres.open_writers import wait_for_writers
 from connectors.jdbc.log.postgres.pgoutput import LogState
 from connectors.jdbc.log.postgres.segments import order_of
 from connectors.jdbc.log.postgres.snapshot import TableSnapshot
@@ -107,7 +108,8 @@ class PostgresLog:
         signals = () if self._options.signal_table is None else (self._options.signal_table,)
         published = [*dict.fromkeys((*self._session.tables, *signals))]
         goes_on = self.position is not None and not self._begins
-        publication.ensure_publication(self._database, config, published, goes_on=goes_on)
+        if publication.ensure_publication(self._database, config, published, goes_on=goes_on) and goes_on:
+            self._wait_for_writers()
         publication.warn_of_what_is_not_published(self._database, config, self._session.tables)
         self._partitions |= publication.partitions_among(self._database, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
@@ -183,10 +185,23 @@ class PostgresLog:
             )
             lsn, exported = lsn_of_text(made.lsn_text), made.snapshot
         else:
-            lsn = slot.confirmed_lsn
+            lsn = self._begun_at(slot)
         snapshot = None if config.snapshot_mode in _NO_SNAPSHOT else SnapshotPlace()
         self.position = LogPosition(lsn, snapshot=snapshot, timeline=timeline)
         return exported
+
+    def _begun_at(self, slot: slot_setup.Slot) -> int:
+        """Return where the log of a slot begins that was there before, once its tables may be read."""
+        if self._config.snapshot_mode not in _NO_SNAPSHOT:
+            # The slot may be older than the publication, or than a table's place in it.
+            self._wait_for_writers()
+        return slot.confirmed_lsn
+
+    def _wait_for_writers(self) -> None:
+        """Wait for transactions of which the publication may lack changes. RetriableError: the task is to stop."""
+        wait_for_writers(
+            self._database, self._config.publication_name, lambda time_s: not self._session.stopping.wait(time_s)
+        )
 
     def _on_timeline(self, position: LogPosition, timeline: int, slot_lsn: int) -> LogPosition:
         """Return the place to go on from on the server's timeline, and tell of what it does not hold."""
