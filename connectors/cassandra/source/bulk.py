@@ -20,7 +20,7 @@ from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.source.config import CassandraSourceConfig
 from connectors.cassandra.source.estimates import Estimate, estimate_of
 from connectors.cassandra.source.page_rows import page_rows
-from connectors.cassandra.source.rows_by_key import RowsByKey
+from connectors.cassandra.source.rows_by_key import RowsByKey, asking
 from connectors.cassandra.source.split_reader import SplitReader
 from connectors.cassandra.source.sweeps import Sweep
 from connectors.cassandra.source.table_choice import chosen_tables
@@ -81,6 +81,7 @@ class CassandraBulkReader:
         """Remember the settings without connecting."""
         self._config = config
         self._database = Database(config)
+        self._asked = Database(asking(config))
         self._schemas: Schemas | None = None
 
     def read(self, split: BulkSplit, after: Mapping[str, object] | None) -> Iterator[Batch]:
@@ -123,11 +124,12 @@ class CassandraBulkReader:
 
     def find(self, topic: str, keys: Sequence[Any]) -> Iterator[Batch]:
         """Read rows by their primary keys; yield a batch for each row that exists. See `KeyedReader`."""
-        return RowsByKey(self._database, self._config, self._known).find(topic, keys)
+        return RowsByKey(self._asked, self._config, self._known).find(topic, keys)
 
     def close(self) -> None:
         """Close the connections."""
         self._database.close()
+        self._asked.close()
 
     @property
     def _known(self) -> Schemas:
