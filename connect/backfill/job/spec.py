@@ -266,12 +266,12 @@ def joint_mistakes(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], 
         for key in ("connector", "config"):
             if key in source:
                 yield ("source", key), "kind sink reads the topics of its sink; name the sink under target.connector"
-    elif kind in {"source", "copy"}:
+    elif kind in ("source", "copy"):  # a tuple, as what is given may be a list or a map
         if not source.get("connector"):
             yield ("source", "connector"), "it is missing; name the source connector that is read by"
         if source.get("offsets"):
             yield ("source", "offsets"), "only kind sink reads topics; leave it out"
-    if kind in {"sink", "copy"}:
+    if kind in ("sink", "copy"):
         if not target.get("connector"):
             yield ("target", "connector"), "it is missing; name the sink connector that takes the rows"
     elif kind == "source" and target:

@@ -29,7 +29,7 @@ from connect.rest.resources.own_shapes import Examination
 from connect.rest.resources.shapes import Config
 from connect.rest.server.answers import json_answer
 from connect.rest.server.context import RestContext, context_of
-from connect.rest.server.json_body import read_config
+from connect.rest.server.json_body import read_own_config
 from connect.rest.server.rights import IDENTITY, require, visible
 from connect.rest.server.routing import Route
 from connect.rest.server.waiting import MASKING, apart, finished, of_configs
@@ -78,7 +78,7 @@ def _missed(connectors: Connectors, name: str) -> Sequence[str]:
 
 async def examine_one(request: web.Request) -> web.Response:
     """The same with one connector alone, by a configuration that need not be stored."""
-    config = await read_config(request)
+    config = await read_own_config(request)
     name = config.get("name") or ""
     require(request, name)
     whole, problems = await restored(request, name or None, config)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -180,8 +180,17 @@ def json_of(data: bytes) -> Any:
 
 async def read_own_json(request: web.Request) -> Any:
     """Return the body's value, for a resource that Kafka Connect lacks. HttpError 400: it is no JSON."""
+    return await _with_400(read_json(request))
+
+
+async def read_own_config(request: web.Request) -> dict[str, str | None]:
+    """Return a flat map of keys to texts, for a resource that Kafka Connect lacks. HttpError 400: it is no such map."""
+    return await _with_400(read_config(request))
+
+
+async def _with_400(reading: Awaitable[T]) -> T:
     try:
-        return await read_json(request)
+        return await reading
     except RequestError as error:
         raise HttpError(400 if status_of(error) == 500 else status_of(error), error.message) from None
 
