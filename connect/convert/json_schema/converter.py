@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
-from connect.api.errors import ConnectError, RejectedRowsError, SchemaError
+from connect.api.errors import SchemaError
 from connect.api.schema import Schema
 from connect.convert.json.read import Reading as JsonReading
 from connect.convert.json.write import Writing
 from connect.convert.json_schema.config import JsonSchemaConfig
 from connect.convert.json_schema.from_connect import json_schema_of
+from connect.convert.json_schema.row_check import row_check
 from connect.convert.json_schema.to_connect import connect_of
 from connect.convert.json_schema.values import value_decoder, value_encoder
 from connect.convert.plain.config import Coercion
@@ -69,7 +69,7 @@ class JsonSchemaFormat:
         encode = value_encoder(schema, self._writing, is_key=self._is_key)
         if not config.fail_invalid_schema:
             return encode
-        check = _row_check(document, others)
+        check = row_check(document, others)
 
         def encode_checked(array: pa.Array) -> Parts:
             parts = encode(array)
@@ -83,7 +83,7 @@ class JsonSchemaFormat:
         document, others = _documents(registered, references)
         schema = connect_of(document, others, self._settings, version=version)
         decode = value_decoder(schema, self._reading)
-        check = _row_check(document, others) if self._config.fail_invalid_schema else None
+        check = row_check(document, others) if self._config.fail_invalid_schema else None
 
         def read(data: pa.BinaryArray) -> pa.Array:
             cursor = Cursor.over(data, SIZE)
@@ -106,34 +106,3 @@ def _documents(registered: Registered, references: References) -> tuple[Any, dic
         return document, {name: json.loads(referred.text) for name, referred in references}
     except ValueError as error:
         raise SchemaError(f"This is no JSON Schema ({error}): {registered.text:.200}") from error
-
-
-def _row_check(document: Any, others: dict[str, Any]) -> Callable[[pa.BinaryArray], None]:
-    """Return a function that rejects rows that the schema does not describe."""
-    try:
-        from jsonschema.exceptions import best_match
-        from jsonschema.validators import validator_for
-        from referencing import Registry
-        from referencing.jsonschema import DRAFT7
-    except ImportError as error:
-        raise ConnectError(
-            "json.fail.invalid.schema=true needs the package jsonschema.", key="json.fail.invalid.schema",
-            fix="Install it with: pip install 'connect-for-kafka[registry]'.",
-        ) from error  # fmt: skip
-    resources = [(name, DRAFT7.create_resource(contents)) for name, contents in others.items()]
-    validator = validator_for(document)(document, registry=Registry().with_resources(resources))
-
-    def check(texts: pa.BinaryArray) -> None:
-        rejected: dict[int, Exception] = {}
-        for row, text in enumerate(texts.to_pylist()):
-            try:
-                found = best_match(validator.iter_errors(json.loads(text)))
-            except ValueError:
-                continue  # the reader tells what is wrong with it
-            if found is not None:
-                where = ".".join(map(str, found.absolute_path))
-                rejected[row] = SchemaError(f"The JSON Schema says: {found.message}", field=where)
-        if rejected:
-            raise RejectedRowsError(rejected)
-
-    return check
