@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -52,8 +53,9 @@ from connect.rest.server.request_body import LIMIT_BYTES
 from connect.rest.server.request_queues import TURNS, RequestQueues, in_turn
 from connect.rest.server.response_headers import response_headers
 from connect.rest.server.routing import Route, add_routes
-from connect.rest.server.tls import client_context
 from connect.rest.server.waiting import LARGE
+from connect.rest.tls.contexts import client_context
+from connect.rest.tls.renewal import Renewal
 from connect.rest.ui import site
 from connect.rest.ui.frame.error_pages import error_pages
 
@@ -147,8 +149,9 @@ async def _audited(app: web.Application) -> AsyncIterator[None]:
 async def _forward_client(app: web.Application) -> AsyncIterator[None]:
     worker = app[CONTEXT].worker
     https = any(address.lower().startswith("https:") for address in worker.listeners)
-    tls = client_context(worker.originals) if https else True
-    async with ClientSession(connector=TCPConnector(ssl=tls, limit=0)) as client:
+    tls = client_context(worker.originals) if https else None
+    renewing = nullcontext() if tls is None else Renewal(worker.originals, tls).running()
+    async with renewing, ClientSession(connector=TCPConnector(ssl=tls or True, limit=0)) as client:
         app[CLIENT] = client
         yield
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import Future
+from contextlib import AsyncExitStack
 from typing import Final
 
 from aiohttp import web
@@ -16,6 +17,7 @@ from connect.rest.errors.client_errors import client_errors_in_one_line
 from connect.rest.server.connections import CONNECTIONS, TLS_S, Connections, ConnectionTimeouts
 from connect.rest.server.context import RestContext
 from connect.rest.server.listeners import BACKLOG, Bound, Listener, bind
+from connect.rest.tls.renewal import Renewal
 from connect.runtime.settings.worker_config import WorkerConfig
 
 CONNECTIONS_MAX: Final = 256
@@ -137,7 +139,10 @@ class HttpThread:
             self._started.set_exception(error)
         else:
             self._started.set_result(None)
-            await self._stopping.wait()
+            async with AsyncExitStack() as stack:
+                for renewal in self._renewals():
+                    await stack.enter_async_context(renewal.running())
+                await self._stopping.wait()
         finally:
             for server in servers:
                 server.close()
@@ -145,6 +150,10 @@ class HttpThread:
                 await runner.cleanup()
             await _end_tasks()
             self._bound.close()
+
+    def _renewals(self) -> set[Renewal]:
+        listeners = (*self._bound.main, *(self._bound.admin or ()))
+        return {listener.renewal for listener in listeners if listener.renewal is not None}
 
     async def _listen(self, runner: web.AppRunner, app: web.Application, listener: Listener) -> asyncio.Server:
         assert runner.server is not None

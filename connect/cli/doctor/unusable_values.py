@@ -22,7 +22,7 @@ from connect.lib.nearest import nearest
 from connect.plugins.catalog import Catalog
 from connect.rest.server.cors import origin_patterns
 from connect.rest.server.response_headers import response_headers
-from connect.rest.server.tls import LISTENERS
+from connect.rest.tls.contexts import LISTENERS
 from connect.runtime.settings.alert_keys import WEBHOOK_URL
 from connect.runtime.settings.worker_config import WorkerConfig
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from connect.api.errors import ConfigError
 from connect.doctor.model.facts import UncoveredName
 from connect.rest.server.listeners import WILDCARDS, own_address
-from connect.rest.server.tls import client_context, identity_key, server_context
+from connect.rest.tls.contexts import client_context, identity_key, server_context
 from connect.runtime.settings.worker_config import WorkerConfig
 
 _ANOTHER_NAME: Final = frozenset({62, 63, 64})

@@ -23,7 +23,7 @@ from connect.rest.server.author import USER, certified_user, is_passed_on, origi
 from connect.rest.server.errors import error_answer
 from connect.rest.server.rights import DENIED, IDENTITY
 from connect.rest.server.routing import Answer
-from connect.rest.server.tls import asks_for_certificates
+from connect.rest.tls.contexts import asks_for_certificates
 from connect.runtime.settings.role_grants import CERTIFICATE, EVERYONE, GROUP, OIDC
 from connect.runtime.settings.worker_access_keys import ISSUER
 from connect.runtime.settings.worker_config import WorkerConfig

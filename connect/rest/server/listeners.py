@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from connect.rest.server.tls import ADMIN_LISTENERS, LISTENERS, server_context
+from connect.rest.tls.contexts import ADMIN_LISTENERS, LISTENERS, server_context
+from connect.rest.tls.renewal import Renewal
 from connect.runtime.host.listen_errors import cannot_listen
 from connect.runtime.settings.worker_config import WorkerConfig
 
@@ -26,11 +27,13 @@ _LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Holds a bound socket that is not served yet. `tls` is None for plain http."""
+    """Holds a bound socket that is not served yet. `tls` and `renewal` are None for plain http."""
 
     bound: socket.socket
     host: str
     tls: ssl.SSLContext | None
+    renewal: Renewal | None = None
+    """This is one for all https listeners that share a context."""
 
     @property
     def scheme(self) -> str:
@@ -89,12 +92,16 @@ def _bind_all(
     worker: WorkerConfig, addresses: Sequence[str], key: str, tls_prefix: str, bound: list[Listener]
 ) -> list[Listener]:
     tls: ssl.SSLContext | None = None
+    renewal: Renewal | None = None
     found = []
     for address in addresses:
         url = urlsplit(address)
-        if url.scheme.lower() == "https" and tls is None:
+        is_https = url.scheme.lower() == "https"
+        if is_https and tls is None:
             tls = server_context(worker.originals, tls_prefix)
-        listener = Listener(_socket(address, key), url.hostname or "", tls if url.scheme.lower() == "https" else None)
+            renewal = Renewal(worker.originals, tls, tls_prefix)
+        secured = (tls, renewal) if is_https else (None, None)
+        listener = Listener(_socket(address, key), url.hostname or "", *secured)
         bound.append(listener)
         found.append(listener)
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import ssl
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
@@ -69,6 +69,35 @@ def client_context(worker: Mapping[str, str]) -> ssl.SSLContext:
     wanted = keys.given("ssl.endpoint.identification.algorithm")
     context.check_hostname = wanted is None or bool(wanted.strip())
     return context
+
+
+def pem_files(worker: Mapping[str, str], prefix: str = LISTENERS) -> Sequence[str]:
+    """Return the files that hold the certificates of https listeners and those that they trust."""
+    return list(_file_keys(_Keys(worker, prefix)).values())
+
+
+def renew(context: ssl.SSLContext, worker: Mapping[str, str], prefix: str = LISTENERS) -> None:
+    """Load certificate, key and trust from their files into a context that is in use. ConfigError: they cannot be used,
+    and the certificate stays.
+    """
+    keys = _Keys(worker, prefix)
+    name, password = keys.name("ssl.keystore.location"), keys.get("ssl.key.password")
+    location = keys.get("ssl.keystore.location") if name in _file_keys(keys) else ""
+    # A file may be half written: it is read once, so that what was tried is what is loaded.
+    text = _load(name, location, Path(location).read_text) if location else ""
+    with _as_file(text) as path:
+        for one in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
+            if context.verify_mode is not ssl.CERT_NONE:
+                _load_trust(keys, one.load_verify_locations)
+            if location:
+                _load(name, location, one.load_cert_chain, path, None, password)
+
+
+def _file_keys(keys: _Keys) -> Mapping[str, str]:
+    """Return the keys that name files, each with its file, but for those that count for nothing beside others."""
+    instead = {"ssl.keystore.location": "ssl.keystore.certificate.chain",
+               "ssl.truststore.location": "ssl.truststore.certificates"}  # fmt: skip
+    return {keys.name(key): keys.get(key) for key, other in instead.items() if keys.get(key) and not keys.get(other)}
 
 
 class _Keys:
