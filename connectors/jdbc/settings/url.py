@@ -77,7 +77,10 @@ def parse(url: str, properties: Mapping[str, str]) -> DatabaseUrl:
         # SQLAlchemy's own message may repeat the URL.
         raise ValueError("it is not a SQLAlchemy URL") from None
     password = None if made.password is None else str(made.password)
-    return DatabaseUrl(made.drivername, made.host, made.port, made.database, made.username, password, made.query)
+    read = DatabaseUrl(made.drivername, made.host, made.port, made.database, made.username, password, made.query)
+    for text in values_of(read, OTHER_SERVERS):
+        other_servers(text)
+    return read
 
 
 def translate(url: str, properties: Mapping[str, str] | None = None) -> DatabaseUrl:
@@ -116,9 +119,12 @@ def _bracketed(host: str) -> str:
 
 
 def other_servers(text: str) -> list[Address]:
-    """Return the servers that the parameter OTHER_SERVERS lists."""
+    """Return the servers that the parameter OTHER_SERVERS lists. ValueError: it has no such form."""
     words = text.split()
-    return [Address(host, int(port)) for host, port in zip(words[::2], words[1::2], strict=True)]
+    try:
+        return [Address(host, int(port)) for host, port in zip(words[::2], words[1::2], strict=True)]
+    except ValueError:
+        raise ValueError(f"{OTHER_SERVERS} lists hosts and ports, as in 'db2 3306 db3 3306'") from None
 
 
 def values_of(url: DatabaseUrl, parameter: str) -> tuple[str, ...]:

@@ -208,6 +208,7 @@ PREFIXES = st.sampled_from([
     ("mysql+pymysql://a/d?connect_timeout=3u", "connect_timeout must be a whole number"),
     ("sqlite:////x.db?timeout=x", "timeout must be a number"),
     ("sqlite:////x.db?uri=maybe", "uri must be true or false"),
+    ("mysql+pymysql://a/d?other_servers=x", "other_servers lists hosts and ports"),
 ])  # fmt: skip
 def test_a_parameter_of_another_form_is_named(url: str, what: str) -> None:
     with pytest.raises(ConfigError, match=what):
