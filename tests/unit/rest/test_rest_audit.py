@@ -216,6 +216,14 @@ def test_an_address_that_guesses_waits(serve: ServerMaker, keys: dict[str, str])
     assert lines(keys)[-1]["status"] == 429
 
 
+def test_a_header_that_names_another_address_gives_no_further_tries(serve: ServerMaker, keys: dict[str, str]) -> None:
+    rest = serve(worker=keys)
+    for number in range(MOST):
+        refused(rest("GET", "/", auth=("ada", "x"), headers={"X-Forwarded-For": f"192.0.2.{number}"}), 401)
+    refused(rest("GET", "/", auth=("ada", "x"), headers={"X-Forwarded-For": "198.51.100.1"}), 429)
+    assert {one["from"] for one in lines(keys)} == {"127.0.0.1"}
+
+
 def test_each_address_is_counted_by_itself_and_for_a_minute() -> None:
     now = [100.0]
     failed = FailedLogins(lambda: now[0])
