@@ -41,7 +41,8 @@ def json_lines(values: Column, *, numeric_decimals: bool) -> pa.Array:
 def _is_whole(values: Column) -> bool:
     import pyarrow as pa
 
-    return values.is_whole and pa.types.is_struct(values.arrow().type)
+    # Rows without a field are written one by one, as no column tells how many they are.
+    return values.is_whole and pa.types.is_struct(values.arrow().type) and values.arrow().type.num_fields > 0
 
 
 def _says_all(array: pa.Array) -> bool:

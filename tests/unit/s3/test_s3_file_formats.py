@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -148,6 +149,16 @@ def test_a_record_without_a_key_behind_an_ignored_null_is_the_only_bad_row(store
         run.put(batch([None, {"n": 1}, {"n": 2}, {"n": 3}], keys=keys))
     assert list(raised.value.rows) == [2]
     assert [body for key, body in run.written().items() if ".keys." not in key] == [b'{"n":1}\n{"n":3}\n']
+
+
+def test_json_of_rows_that_have_nothing_but_the_fields_of_the_path_is_empty_objects(store: Store):
+    values = Column.whole(pa.array([{"country": "DE"}] * 2))
+    given = replace(batch([None, None]), values=values)
+    (body,) = written(
+        store, given, format_class=JSON_FORMAT, partitioner_class=FIELD_PARTITIONER, partition_field_name="country",
+        partition_field_drop="true",
+    ).values()  # fmt: skip
+    assert body == b"{}\n{}\n"
 
 
 @pytest.mark.parametrize("format_class", [PARQUET_FORMAT, AVRO_FORMAT, JSON_FORMAT])
