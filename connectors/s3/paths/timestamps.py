@@ -15,11 +15,13 @@ from connectors.s3.paths.refused_field import refusal
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_INT64 = 2.0**63
 _HAS_ZONE = r"(Z|[+-]\d\d:?\d\d)$"
+_MILLISECONDS = r"^-?[0-9]{1,18}$"
 _FULL = (
-    (r"^(\d{4})$", r"\1-01-01"),
     (r"^(\d{4}-\d\d)$", r"\1-01"),
     (r"(:\d\d)[.,](\d{1,6})\d*", r"\1.\2"),
+    (r"(T[\d:.]+[+-]\d\d)$", r"\1:00"),
 )
 """Maps forms of ISO 8601 that Joda reads to those that Arrow reads."""
 
@@ -68,7 +70,9 @@ class RecordTime:
 class FieldTime:
     """Gives each row the time in one of its fields.
 
-    The field holds epoch milliseconds, a Timestamp, a Date, or ISO 8601 text (without a zone it is UTC).
+    The field holds epoch milliseconds, also as text, a Timestamp, a Date, or ISO 8601 text (without a zone it is UTC).
+    A text of digits alone is milliseconds, not a year, as in Confluent's sink. The milliseconds of rows without a
+    schema may have a fraction, which does not count.
     """
 
     path: str
@@ -76,6 +80,8 @@ class FieldTime:
     def times(self, batch: Batch) -> Times:
         """Return the field as milliseconds; a row that holds no time is bad."""
         column = field_column(batch, self.path)
+        if batch.values.schema is None:
+            column = _whole(column)
         times = _milliseconds(column)
         if times is None:
             unfit = SchemaError(
@@ -123,6 +129,20 @@ def _checked(times: pa.Int64Array, given: pa.Array, what: str) -> Times:
     return Times(times, {row: SchemaError(f"{what} but a {type(given[row].as_py()).__name__}.") for row in rows})
 
 
+def _whole(column: pa.Array) -> pa.Array:
+    """Return doubles without their fractions, as JSON may have 1.7e12 for a whole number, and others as they are.
+
+    A number that no time can be becomes null.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_floating(column.type):
+        return column
+    is_time = pc.less(pc.abs(column), _INT64)
+    return pc.if_else(is_time, pc.trunc(column), None).cast(pa.int64())
+
+
 def _milliseconds(column: pa.Array) -> pa.Int64Array | None:
     import pyarrow as pa
     import pyarrow.types as t
@@ -142,6 +162,18 @@ def _parsed(texts: pa.Array) -> pa.Int64Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    is_number = pc.fill_null(pc.match_substring_regex(texts, _MILLISECONDS), False)
+    if not pc.any(is_number).as_py():
+        return _moments(texts)
+    none = pa.scalar(None, texts.type)
+    numbers = pc.if_else(is_number, texts, none).cast(pa.int64())
+    return pc.coalesce(numbers, _moments(pc.if_else(is_number, none, texts)))
+
+
+def _moments(texts: pa.Array) -> pa.Int64Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     with suppress(pa.ArrowInvalid):
         return _parse(texts)
     full = _in_full(texts)
@@ -154,7 +186,9 @@ def _parsed(texts: pa.Array) -> pa.Int64Array:
 
 
 def _in_full(texts: pa.Array) -> pa.Array:
-    """Return texts as Arrow reads them: with month and day, and with a point and six digits of a second at most."""
+    """Return texts as Arrow reads them: with month and day, a point and six digits of a second at most, and minutes of
+    an offset.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -123,7 +123,9 @@ def test_a_record_without_a_time_or_with_one_beyond_all_calendars_is_rejected():
         ("2024-01-01 00:00:00.123456", s.STRING),
         ("2024-01-01T00:00:00.1234567Z", s.STRING),
         ("2024-01-01T01:00:00.123999999+01:00", s.STRING),
+        ("2024-01-01T01:00:00,123+01", s.STRING),
         ("2024-01-01T00:00:00,123Z", s.STRING),
+        ("1704067200123", s.STRING),
     ],
 )
 def test_the_time_of_a_field_is_read_from_numbers_timestamps_and_iso_text(value, schema):
@@ -132,11 +134,18 @@ def test_the_time_of_a_field_is_read_from_numbers_timestamps_and_iso_text(value,
 
 
 def test_texts_of_iso_may_be_short_and_are_read_beside_others():
-    texts = ["2020", "2020-01", "2020-01-01", "2020-01-01T00:00:00,5Z", "2020-01-01T00:00:00.1234567", None, "20201"]
+    texts = ["2020", "2020-01", "2020-01-01", "2020-01-01T00:00:00,5Z", "2020-01-01T00:00:00.1234567", None, "-x1"]
     times = FieldTime("at").times(batch([{"at": text} for text in texts], s.struct({"at": s.STRING.as_optional()})))
     day = 1_577_836_800_000
-    assert times.epoch_ms.to_pylist() == [day, day, day, day + 500, day + 123, None, None]
+    assert times.epoch_ms.to_pylist() == [2020, day, day, day + 500, day + 123, None, None]
     assert set(times.bad) == {5, 6}
+
+
+def test_milliseconds_of_rows_without_a_schema_may_have_a_fraction():
+    values = [{"at": 1_704_067_200_123}, {"at": 1704067200123.9}, {"at": -1.5}, {"at": 1e300}]
+    times = FieldTime("at").times(batch(values, None))
+    assert times.epoch_ms.to_pylist() == [1_704_067_200_123, 1_704_067_200_123, -1, None]
+    assert set(times.bad) == {3}
 
 
 def test_text_that_is_no_time_rejects_its_own_row_only():
