@@ -265,7 +265,9 @@ def _partitioner_of_class(config: S3SinkConfig, extractor: TimestampExtractor) -
         return TimePartitioner(extractor, _HOUR_MS, PathFormat(f"{day}{delimiter}'hour'=HH"), timezone)
     if config.partitioner_class == DAILY_PARTITIONER:
         return TimePartitioner(extractor, 24 * _HOUR_MS, PathFormat(day), timezone)
-    by_time = TimePartitioner(extractor, config.duration_ms, PathFormat(config.path_format), timezone)
+    # As in Java, a delimiter at the end of the format makes no folder without a name.
+    path_format = PathFormat(config.path_format.removesuffix(delimiter))
+    by_time = TimePartitioner(extractor, config.duration_ms, path_format, timezone)
     if config.partitioner_class == FIELD_AND_TIME_PARTITIONER:
         return FieldAndTimePartitioner(FieldPartitioner(config.field_names, delimiter), by_time)
     return by_time

@@ -20,7 +20,7 @@ from connect.api import schema as s
 from connect.api.errors import RejectedRowsError
 from connect.api.records import Column, Header
 from connectors.s3.formats.format_specs import AVRO_FORMAT, CSV_FORMAT, JSON_ARRAY_FORMAT, JSON_FORMAT, PARQUET_FORMAT
-from connectors.s3.settings.classes import FIELD_PARTITIONER
+from connectors.s3.settings.classes import FIELD_PARTITIONER, TIME_PARTITIONER
 
 NUMBERS = s.struct({"n": s.INT64, "country": s.STRING.as_optional()})
 
@@ -149,6 +149,15 @@ def test_a_record_without_a_key_behind_an_ignored_null_is_the_only_bad_row(store
         run.put(batch([None, {"n": 1}, {"n": 2}, {"n": 3}], keys=keys))
     assert list(raised.value.rows) == [2]
     assert [body for key, body in run.written().items() if ".keys." not in key] == [b'{"n":1}\n{"n":3}\n']
+
+
+def test_a_delimiter_at_the_end_of_the_path_format_makes_no_folder_without_a_name(store: Store):
+    (key,) = written(
+        store, batch([{"n": 1}]), format_class=JSON_FORMAT, partitioner_class=TIME_PARTITIONER, locale="en",
+        timezone="UTC", path_format="'year'=YYYY/'month'=MM/", partition_duration_ms="3600000",
+        timestamp_extractor="Record",
+    )  # fmt: skip
+    assert key == "year=1970/month=01/t+0+0000000000.json"
 
 
 def test_json_of_rows_that_have_nothing_but_the_fields_of_the_path_is_empty_objects(store: Store):
