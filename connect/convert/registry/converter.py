@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from connect.api.arrow_rows import rows_from_arrow
@@ -120,8 +122,9 @@ class RegistryConverter:
         if not array.null_count:
             return writing.framed(array)
         valid = array.is_valid()
-        encoded = writing.framed(array.filter(valid))
-        return spread(encoded, np.nonzero(valid.to_numpy(zero_copy_only=False))[0], len(array))
+        places = np.nonzero(valid.to_numpy(zero_copy_only=False))[0]
+        with _placed(places):
+            return spread(writing.framed(array.filter(valid)), places, len(array))
 
     def decode(self, topic: str, data: pa.BinaryArray) -> Sequence[Column]:
         """Return one column for each run of rows that share a schema id."""
@@ -203,7 +206,14 @@ def _decoded(data: pa.BinaryArray, reading: Reading) -> pa.Array:
     if not data.null_count:
         return reading.decode(data)
     places = np.nonzero(data.is_valid().to_numpy(zero_copy_only=False))[0]
-    try:
+    with _placed(places):
         return spread(reading.decode(data.drop_null()), places, len(data))
+
+
+@contextmanager
+def _placed(places: npt.NDArray[np.int64]) -> Iterator[None]:
+    """Let a RejectedRowsError about rows without nulls name them by their `places` among all rows."""
+    try:
+        yield
     except RejectedRowsError as error:
         raise RejectedRowsError({int(places[row]): reason for row, reason in error.rows.items()}) from error

@@ -18,10 +18,13 @@ from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Column
 from connect.convert.json.read import Reading
 from connect.convert.json.write import Writing
+from connect.convert.json_schema.config import JsonSchemaConfig
+from connect.convert.json_schema.converter import json_schema
 from connect.convert.json_schema.from_connect import json_schema_of
 from connect.convert.json_schema.settings import JsonSchemaSettings
 from connect.convert.json_schema.to_connect import connect_of
 from connect.convert.json_schema.values import value_decoder, value_encoder
+from connect.convert.registry.client import Registered, RegistryClient
 from connect.convert.registry.schema_fit import check_fits
 from connect.convert.vectors.pieces import joined
 from connect.testing.equality import difference
@@ -213,3 +216,16 @@ def _numbers_may_be_text(node: Any) -> Any:
         loose = {k: _numbers_may_be_text(v) for k, v in node.items()}
         return {**loose, "type": ["number", "string"]} if loose.get("type") == "number" else loose
     return node
+
+
+def test_the_row_that_breaks_a_rule_is_counted_with_the_tombstones_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    latest = '{"type": "object", "properties": {"a": {"type": "integer", "minimum": 0}}}'
+    monkeypatch.setattr(RegistryClient, "latest", lambda *_: Registered(latest, "JSON", schema_id=1))
+    config = JsonSchemaConfig.parse({
+        "schema.registry.url": "http://127.0.0.1:1", "auto.register.schemas": "false", "use.latest.version": "true",
+        "json.fail.invalid.schema": "true",
+    })  # fmt: skip
+    values = Column.from_rows([None, {"a": 1}, {"a": -1}], s.struct({"a": s.INT64}).as_optional())
+    with pytest.raises(RejectedRowsError, match="-1 is less than the minimum of 0") as bad:
+        json_schema(config, is_key=False).encode("t", values)
+    assert set(bad.value.rows) == {2}
