@@ -28,8 +28,14 @@ _KINDS: Final = {
 _THEMES: Final = {"frozen worker": 1, "rows under way": 1, "slow ends": 1, "new configuration": 1, "any": 4}
 """Maps what a history may be about to how often it is drawn. "any" draws from all requests and faults."""
 _THEME_ROUNDS: Final = 3
-_OF_THEME: Final = {"slow ends": {"linger.ms": "9000"}, "rows under way": {"producer.override.linger.ms": "4000"}}
-"""Maps themes to settings of sources, by which their polls or their rows take so many milliseconds."""
+_OF_THEME: Final = {
+    "slow ends": {"linger.ms": "9000"},
+    "rows under way": {"producer.override.linger.ms": "4000", "producer.override.shared": "false"},
+}
+"""Maps themes to settings of sources, by which their polls or their rows take so many milliseconds.
+
+A client that tasks share would send rows at once.
+"""
 _SINK: Final = "sink"
 _SOURCES: Final = {"once": TOPICS[0], "often": TOPICS[1]}
 
