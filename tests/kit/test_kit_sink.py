@@ -6,7 +6,7 @@ A check that no other test fails for a fault takes minutes, so it belongs to `ma
 from __future__ import annotations
 
 import pytest
-from kit_runs import Case, Runs, names_of, start_runs
+from kit_runs import CHAOS_LIMIT_S, Case, Runs, names_of, start_runs
 
 from connect.testing.sink import SinkSuite
 
@@ -98,7 +98,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 def other_runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """Run for each broken sink the tests that must pass all the same."""
     cases = {name: Case(_code(name), without=COSTLY | failing) for name, failing in EXACTLY.items()}
-    return start_runs(tmp_path_factory.mktemp("others"), cases)
+    return start_runs(tmp_path_factory.mktemp("others"), cases, CHAOS_LIMIT_S)
 
 
 def test_the_correct_sink_passes_every_test(runs: Runs) -> None:
@@ -112,6 +112,7 @@ def test_the_tests_named_for_the_fault_fail(runs: Runs, name: str) -> None:
 
 
 @pytest.mark.chaos
+@pytest.mark.timeout(CHAOS_LIMIT_S + 60)
 @pytest.mark.parametrize("name", EXACTLY)
 def test_no_other_test_fails_for_the_fault(other_runs: Runs, name: str) -> None:
     outcome = other_runs.outcome(name)
