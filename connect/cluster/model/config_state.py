@@ -200,11 +200,12 @@ class ConfigState:
 
     def _apply_placement(self, name: str, slots: Sequence[int | None] | None) -> None:
         placed = dict(self._placed)  # made of the last one, as there is a record for each connector
-        for number in range(len(self._placements.pop(name, ()))):
+        before = self._placements.pop(name, ())
+        for number in range(len(before)):
             placed.pop(TaskId(name, number), None)
         if slots is not None:
-            self._placements[name] = tuple(slots)
-            placed |= {TaskId(name, number): slot for number, slot in enumerate(slots) if slot is not None}
+            self._placements[name] = now = _without_jumps(before, slots)
+            placed |= {TaskId(name, number): slot for number, slot in enumerate(now) if slot is not None}
         self._placed = placed
 
     def _apply_history(self, record: ConfigHistoryRecord) -> None:
@@ -224,6 +225,16 @@ class ConfigState:
                 kept = tuple(s for s in other.slots if s not in taken)
                 self._workers[worker_id] = replace(other, slots=kept)
         self._workers[record.worker_id] = record
+
+
+def _without_jumps(before: Sequence[int | None], slots: Sequence[int | None]) -> Sequence[int | None]:
+    """Return the slots of a connector's tasks without those that a task got before it had left another one.
+
+    A leader takes a task from its slot first. So such a record is of a former leader and came late, and the task may
+    run where it was: it has no slot until the present leader knows that it has stopped.
+    """
+    moved = {number for number, (was, now) in enumerate(zip(before, slots, strict=False)) if None not in (was, now)}
+    return tuple(None if n in moved and before[n] != slot else slot for n, slot in enumerate(slots))
 
 
 def _concerned(record: ConfigRecord) -> str | None:

@@ -19,7 +19,8 @@ GONE = WorkerRecord("gone:1", "http://gone:1", [5, 6, 7])
 def of_more_slots(pair):
     """Write what a cluster of eight slots has left behind."""
     pair.cluster.configs.append(*encode(GONE))
-    pair.cluster.configs.append(*encode(PlacementRecord("c", [0, 1, 6, 7])))
+    for slots in (None, [0, 1, 6, 7]):  # a task leaves its slot before it gets another
+        pair.cluster.configs.append(*encode(PlacementRecord("c", slots)))
 
 
 def lead_anew(pair):
