@@ -36,8 +36,12 @@ class LostTopic:
 
     def heard(self, error: ConnectError) -> None:
         """Log an error; if the topic is gone, begin to create it. Called on the log's thread, which goes on reading."""
-        _logger.error("%s", error)
-        if isinstance(error, MissingTopicError) and (self._mending is None or not self._mending.is_alive()):
+        if not isinstance(error, MissingTopicError):
+            _logger.error("%s", error)
+        elif self._mending is None or not self._mending.is_alive():
+            # What an error of a topic of rows advises is not for this topic, and nobody has to do anything.
+            told = {"topic": self._topic.spec.name, "key": self._topic.key, "error": error.message}
+            _logger.error("internal_topic_missing", extra=told)
             self._mending = threading.Thread(target=self._mend, name="lost-topic", daemon=True)
             self._mending.start()
 

@@ -1,4 +1,4 @@
-"""Placements of a former leader come late: its client may send them after another one has begun to lead."""
+"""Checks placements of a former leader that come late: its client may send them when another one leads."""
 
 import pytest
 from stepped_pair import Pair
