@@ -143,7 +143,7 @@ class AlertHistory:
         self.workers = [Worker(name, self) for name in "AB"]
         self.leader = self.workers[0]
         self._frozen: Worker | None = None
-        # The model: what the leader of now has seen and told, or will tell; since when each is well.
+        # The model: what the leader of now has seen and told, or will tell; since when each is well, as they began.
         self._fires: dict[str, int | None] = {}
         self.expected: list[Told] = []
 
@@ -184,19 +184,20 @@ class AlertHistory:
         self._history.note("the receiver answers", mode=self.receiver.mode)
 
     def _look(self) -> None:
-        """Let the leader look, and the model with it: a plain account of what began and what is over."""
+        """Let the leader look, and the model with it: what is over in the order in which it began, and what begins."""
         self.leader.look()
-        for name, fails in self._failing.items():
-            if fails:
-                if name not in self._fires:
-                    self.expected.append((name, "firing"))
+        for name, before_ms in list(self._fires.items()):
+            if self._failing[name]:
                 self._fires[name] = None
-            elif name in self._fires:
-                well_ms = self._fires[name]
-                well_ms = self._fires[name] = self.now_ms if well_ms is None else well_ms
-                if self.now_ms - well_ms >= SETTLED_MS:
-                    self.expected.append((name, "resolved"))
-                    del self._fires[name]
+                continue
+            well_ms = self._fires[name] = self.now_ms if before_ms is None else before_ms
+            if self.now_ms - well_ms >= SETTLED_MS:
+                self.expected.append((name, "resolved"))
+                del self._fires[name]
+        for name, fails in self._failing.items():
+            if fails and name not in self._fires:
+                self.expected.append((name, "firing"))
+                self._fires[name] = None
 
     def _lead(self) -> None:
         """Let another worker lead, which tells what the receiver has not taken."""
@@ -218,8 +219,11 @@ class AlertHistory:
             self.expected = taken = list(self.receiver.taken)
         # What a leader dies of between an answer and its memory comes twice, as documented; this model leaves that out.
         self.receiver.wait(lambda: self.remembered >= len(taken), "the memory of what was taken")
-        told = dict(taken)
-        self._fires = {name: None for name in self._failing if told.get(name) == "firing"}
+        told: dict[str, str] = {}
+        for name, state in taken:
+            told.pop(name, None)
+            told[name] = state
+        self._fires = {name: None for name, state in told.items() if state == "firing"}
 
     def _freeze(self) -> None:
         """Freeze the leader, perhaps in the midst of its queue, and let the other one lead."""
