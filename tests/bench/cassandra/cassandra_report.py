@@ -22,25 +22,22 @@ from confluent_kafka import Consumer, TopicPartition
 
 from connect.tools.services import KafkaService
 from connect.tools.services.cassandra import CassandraEndpoint, CassandraService
+from tests.bench.cassandra.orders import PER_PARTITION, TABLE, agent_settings, columns, job_of, row_of
+from tests.bench.cassandra.steady_agent import CPU_US, STEADY_AGENT, steady_cpu_us
 from tests.bench.measure import Figure
 from tests.bench.throughput import new_topic, run
 
-ROWS, PER_PARTITION = 200_000, 10
+ROWS = 200_000
 ROUNDS = 6
 STEADY_PER_S, STEADY_S, WARM_UP_S = 500, 10.0, 4.0
 TARGETS = {
     "rows/s of a task": 150_000.0, "cpu us per row": 7.0, "events/s to the topic": 100_000.0, "p50 ms": 150.0,
-    "agent's memory MB": 300.0,
+    "agent's memory MB": 300.0, STEADY_AGENT: CPU_US,
 }  # fmt: skip
 SETTINGS = {
     "storage_compatibility_mode": "NONE", "commitlog_compression": [{"class_name": "LZ4Compressor"}],
     "commitlog_segment_size": "32MiB", "cdc_total_space": "2048MiB", "memtable_heap_space": "256MiB",
 }  # fmt: skip
-_TABLE = (
-    "CREATE TABLE orders (customer int, line int, state smallint, paid boolean, total decimal, weight double, "
-    "name text, street text, city text, country text, note text, made timestamp, PRIMARY KEY (customer, line)) "
-    "WITH cdc = true"
-)
 _WRITTEN = re.compile(rb'"writetime_us":(\d+)')
 Entry = dict[str, object]
 
@@ -57,7 +54,7 @@ def cassandra_entries(kafka: KafkaService, say: Callable[[str], None]) -> list[E
             f"CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
         )
         session.set_keyspace(keyspace)
-        session.execute(_TABLE)
+        session.execute(TABLE)
         say(f"filling a table of {ROWS:,} rows")
         _fill(session)
         events = _agent(kafka, endpoint, keyspace, ROWS)
@@ -72,6 +69,8 @@ def cassandra_entries(kafka: KafkaService, say: Callable[[str], None]) -> list[E
         scan, rows = (max(figures, key=lambda figure: figure.rows_per_s) for figures in (scans, sources))
         say(f"source: {rows.rows_per_s:,.0f} rows/s; the driver's scan: {scan.rows_per_s:,.0f}")
         p50_ms, p99_ms = _latency(kafka, endpoint, keyspace, session)
+        steady_us = steady_cpu_us(kafka, endpoint, keyspace, session)
+        say(f"agent at a steady rate: {steady_us:.1f} us of CPU per event")
         cluster.shutdown()
     found = {
         "rows/s of a task": rows.rows_per_s, "cpu us per row": rows.cpu_s_per_mrow,
@@ -79,6 +78,7 @@ def cassandra_entries(kafka: KafkaService, say: Callable[[str], None]) -> list[E
         "the driver's scan, rows/s": scan.rows_per_s, "the driver's scan, cpu us per row": scan.cpu_s_per_mrow,
         "events/s to the topic": events.rows_per_s, "cpu us per event": events.cpu_s_per_mrow,
         "agent's memory MB": events.max_rss_mb, "p50 ms": p50_ms, "p99 ms": p99_ms,
+        STEADY_AGENT: steady_us,
     }  # fmt: skip
     entries: list[Entry] = [
         {"name": f"Cassandra, {name}", "ours": value, "target": TARGETS.get(name)} for name, value in found.items()
@@ -89,12 +89,12 @@ def cassandra_entries(kafka: KafkaService, say: Callable[[str], None]) -> list[E
 
 
 def _fill(session: Session) -> None:
-    insert = session.prepare(f"INSERT INTO orders ({_columns()}) VALUES ({', '.join('?' * 12)})")
+    insert = session.prepare(f"INSERT INTO orders ({columns()}) VALUES ({', '.join('?' * 12)})")
 
     def partition(customer: int) -> BatchStatement:
         batch = BatchStatement(BatchType.UNLOGGED)
         for line in range(PER_PARTITION):
-            batch.add(insert, _row(customer, line))
+            batch.add(insert, row_of(customer, line))
         return batch
 
     statements = ((partition(customer), ()) for customer in range(ROWS // PER_PARTITION))
@@ -102,35 +102,10 @@ def _fill(session: Session) -> None:
         assert done.success, done.result_or_exc
 
 
-def _columns() -> str:
-    return "customer, line, state, paid, total, weight, name, street, city, country, note, made"
-
-
-def _row(customer: int, line: int) -> tuple[object, ...]:
-    from decimal import Decimal
-
-    i = customer * PER_PARTITION + line
-    note = f"a note about the order {i}" if i % 3 else None
-    return (
-        customer, line, i % 100, i % 2 == 0, Decimal(i).scaleb(-2), i / 3.0, f"customer name {i}", f"street of {i}",
-        f"city {i % 1000}", "DE", note, 1_700_000_000_000 + i,
-    )  # fmt: skip
-
-
 def _agent(kafka: KafkaService, endpoint: CassandraEndpoint, keyspace: str, events: int) -> Figure:
     return run(
-        "source_to_kafka", {**_job(kafka), "rows": str(events), "connector": _agent_settings(endpoint, keyspace)}
+        "source_to_kafka", {**job_of(kafka), "rows": str(events), "connector": agent_settings(endpoint, keyspace)}
     )
-
-
-def _agent_settings(endpoint: CassandraEndpoint, keyspace: str, prefix: str = "log.") -> str:
-    return json.dumps(
-        {
-            "name": f"agent-{keyspace}", "connector.class": "connect.cassandra.CassandraCdcAgent",
-            "contact.points": endpoint.host, "port": str(endpoint.port), "cdc.raw.folder": str(endpoint.cdc_raw_folder),
-            "tables": f"{keyspace}.*", "topic.prefix": prefix, "poll.interval.ms": "10",
-        }
-    )  # fmt: skip
 
 
 def _source(kafka: KafkaService, endpoint: CassandraEndpoint, keyspace: str, number: int) -> Figure:
@@ -139,13 +114,13 @@ def _source(kafka: KafkaService, endpoint: CassandraEndpoint, keyspace: str, num
         "contact.points": endpoint.host, "port": str(endpoint.port), "keyspace": keyspace,
         "topic.prefix": f"rows-{number}.", "consistency.level": "ONE", "table.splits": "12",
     }  # fmt: skip
-    return run("source_to_kafka", {**_job(kafka), "rows": str(ROWS), "connector": json.dumps(connector)})
+    return run("source_to_kafka", {**job_of(kafka), "rows": str(ROWS), "connector": json.dumps(connector)})
 
 
 def _latency(kafka: KafkaService, endpoint: CassandraEndpoint, keyspace: str, session: Session) -> tuple[float, float]:
     """From the writetime of a row to a consumer, at a steady rate; the warm-up does not count."""
     prefix = new_topic(kafka, "latency") + "."
-    job = {**_job(kafka), "rows": "0", "connector": _agent_settings(endpoint, keyspace, prefix)}
+    job = {**job_of(kafka), "rows": "0", "connector": agent_settings(endpoint, keyspace, prefix)}
     argv = [sys.executable, "-m", "tests.bench.jobs", "source_until_told", json.dumps(job)]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env={**os.environ})
     consumer = Consumer(
@@ -154,12 +129,12 @@ def _latency(kafka: KafkaService, endpoint: CassandraEndpoint, keyspace: str, se
     )  # fmt: skip
     consumer.assign([TopicPartition(f"{prefix}{keyspace}.orders", 0, 0)])
     ending = threading.Event()
-    insert = session.prepare(f"INSERT INTO orders ({_columns()}) VALUES ({', '.join('?' * 12)})")
+    insert = session.prepare(f"INSERT INTO orders ({columns()}) VALUES ({', '.join('?' * 12)})")
 
     def write() -> None:
         number = 0
         while not ending.wait(1 / STEADY_PER_S):
-            session.execute_async(insert, _row(10_000_000 + number, 0))
+            session.execute_async(insert, row_of(10_000_000 + number, 0))
             number += 1
 
     writer = threading.Thread(target=write, daemon=True)
@@ -186,7 +161,3 @@ def _latency(kafka: KafkaService, endpoint: CassandraEndpoint, keyspace: str, se
         consumer.close()
     p50, p99 = np.percentile(np.array(ages_ms), [50, 99])
     return float(p50), float(p99)
-
-
-def _job(kafka: KafkaService) -> dict[str, str]:
-    return {"bootstrap": kafka.endpoint.bootstrap_servers}
