@@ -140,8 +140,9 @@ class FirstRecords:
         one.failure, one.failures, one.retry_at_s = None, 0, 0.0
         yield Taken(self._first_of(one), intake)
         while one.batches and self._targets.is_ready(one.batches[0]):
-            batch = self._first_of(one)
-            yield Taken(batch, taken_in(batch, self._targets))
+            # A table with bad rows may lack columns for those beside them. If asking for them fails, the batch waits on.
+            intake = taken_in(one.batches[0], self._targets)
+            yield Taken(self._first_of(one), intake)
 
     def _first_of(self, one: _Table) -> Batch:
         batch = one.batches.popleft()
