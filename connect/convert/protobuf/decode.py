@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from connect.api import schema as s
 from connect.api.arrow import arrow_type
@@ -16,10 +17,10 @@ from connect.api.schema import Schema, Type
 from connect.convert.json.recursive import RecursiveTexts
 from connect.convert.protobuf import logical
 from connect.convert.protobuf import names as n
-from connect.convert.protobuf.model import ProtoField, ProtoMessage
+from connect.convert.protobuf.model import ProtoEnum, ProtoField, ProtoMessage
 from connect.convert.protobuf.settings import ProtobufSettings
 from connect.convert.protobuf.to_connect import connect_of, is_map, union_field_name
-from connect.convert.vectors.cursor import Cursor, Positions, ordered_by_row, text_of
+from connect.convert.vectors.cursor import Cursor, Mask, Positions, ordered_by_row, text_of
 from connect.convert.vectors.wire import FIXED32, FIXED64, LENGTH, wire_type
 
 Decoder = Callable[[Cursor], pa.Array]
@@ -284,10 +285,19 @@ def _enum(schema: Schema, proto: ProtoField) -> Decoder:
         given = part.varints().view(np.int64)
         places = np.minimum(np.searchsorted(numbers, given), len(numbers) - 1)
         bad = numbers[places] != given
+        found = symbols.take(pa.array(places))
+        if enum.is_open and bad.any():
+            return _with_unknown(found, bad, given, enum)
         logical.cursor_fail(part, bad, f"the enum {enum.name} has no symbol of that number")
-        return symbols.take(pa.array(places))
+        return found
 
     return decode
+
+
+def _with_unknown(found: pa.Array, unknown: Mask, numbers: Positions, enum: ProtoEnum) -> pa.Array:
+    """Return the symbols, with Java's names for numbers that an open enum has no symbol of."""
+    texts = [f"UNKNOWN_ENUM_VALUE_{enum.short_name}_{number}" for number in numbers[unknown].astype(np.int32).tolist()]
+    return pc.replace_with_mask(found, pa.array(unknown), pa.array(texts, pa.utf8()))
 
 
 def _message(schema: Schema, proto: ProtoField, settings: ProtobufSettings) -> Decoder:

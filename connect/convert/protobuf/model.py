@@ -22,10 +22,13 @@ _META: Final = 1088
 
 @dataclass(eq=False, slots=True)
 class ProtoEnum:
-    """An enum that a schema declares: its full name, and the number of every symbol."""
+    """An enum that a schema declares: its full name, and the number of every symbol. `is_open`: it takes other
+    numbers, too.
+    """
 
     name: str
     symbols: Mapping[str, int]
+    is_open: bool = False
 
     @property
     def short_name(self) -> str:
@@ -86,9 +89,14 @@ class ProtoSchema:
         described: list[tuple[ProtoMessage, DescriptorProto, bool]] = []
         for file in files:
             prefix = f"{file.package}." if file.package else ""
-            self._add_enums(file.enum_type, prefix)
-            own = [pair for i, m in enumerate(file.message_type) for pair in self._declare(m, prefix, (i,))]
-            described += [(message, node, file.syntax == "proto3") for message, node in own]
+            is_proto3 = file.syntax == "proto3"
+            self._add_enums(file.enum_type, prefix, is_open=is_proto3)
+            own = [
+                pair
+                for i, message in enumerate(file.message_type)
+                for pair in self._declare(message, prefix, (i,), is_proto3=is_proto3)
+            ]
+            described += [(message, node, is_proto3) for message, node in own]
             self._own = [message for message, _ in own]
         for message, node, is_proto3 in described:
             self._fill(message, node, is_proto3=is_proto3)
@@ -110,19 +118,20 @@ class ProtoSchema:
         return next(iter(exact or [m for m in self._own if m.short_name == name.rpartition(".")[2]]), None)
 
     def _declare(
-        self, node: DescriptorProto, prefix: str, indexes: tuple[int, ...]
+        self, node: DescriptorProto, prefix: str, indexes: tuple[int, ...], *, is_proto3: bool
     ) -> Iterator[tuple[ProtoMessage, DescriptorProto]]:
         message = ProtoMessage(prefix + node.name, indexes, is_map_entry=node.options.map_entry)
         self._messages[message.name] = message
-        self._add_enums(node.enum_type, f"{message.name}.")
+        self._add_enums(node.enum_type, f"{message.name}.", is_open=is_proto3)
         yield message, node
         for index, inner in enumerate(node.nested_type):
-            yield from self._declare(inner, f"{message.name}.", (*indexes, index))
+            yield from self._declare(inner, f"{message.name}.", (*indexes, index), is_proto3=is_proto3)
 
-    def _add_enums(self, nodes: Any, prefix: str) -> None:
+    def _add_enums(self, nodes: Any, prefix: str, *, is_open: bool) -> None:
         for node in nodes:
             name = prefix + node.name
-            self._enums[name] = ProtoEnum(name, {value.name: value.number for value in node.value})
+            symbols = {value.name: value.number for value in node.value}
+            self._enums[name] = ProtoEnum(name, symbols, is_open=is_open)
 
     def _fill(self, message: ProtoMessage, node: DescriptorProto, *, is_proto3: bool) -> None:
         synthetic = {f.oneof_index for f in node.field if f.proto3_optional}

@@ -88,6 +88,26 @@ def test_what_was_read_is_written_as_the_same_bytes() -> None:
     assert encoded(schema, rows_of(array), PLAIN, row) == [full, b""]
 
 
+def test_a_number_that_an_open_enum_has_no_symbol_of_is_read_as_in_java() -> None:
+    row, kind = _row_and_peer()
+    data = [kind(color=number, colors=[1, number]).SerializeToString() for number in (5, 7, -2)]
+    _, array, errors = decoded(row, data, PLAIN)
+    assert errors == {}
+    assert [(one["color"], one["colors"]) for one in rows_of(array)] == [
+        ("BLUE", ["RED", "BLUE"]),
+        ("UNKNOWN_ENUM_VALUE_Color_7", ["RED", "UNKNOWN_ENUM_VALUE_Color_7"]),
+        ("UNKNOWN_ENUM_VALUE_Color_-2", ["RED", "UNKNOWN_ENUM_VALUE_Color_-2"]),
+    ]
+    numbers = rows_of(decoded(row, data, ProtobufSettings(int_for_enums=True))[1])
+    assert [one["color"] for one in numbers] == [5, 7, -2]
+
+
+def test_a_number_that_a_closed_enum_has_no_symbol_of_is_a_bad_row() -> None:
+    text = 'syntax = "proto2"; message Row { enum Color { NONE = 0; } optional Color color = 1; }'
+    _, _, errors = decoded(compiled(text).first, [b"\x08\x00", b"\x08\x07"], PLAIN)
+    assert list(errors) == [1]
+
+
 def test_wrappers_unions_and_enums_are_read_as_the_settings_say() -> None:
     row, kind = _row_and_peer()
     data = [_full(kind).SerializeToString(deterministic=True)]
