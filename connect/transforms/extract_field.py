@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from connect.api.errors import SchemaError
+from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column
 from connect.api.schema import Schema, Type
 from connect.transforms.settings.config import ExtractFieldConfig
@@ -35,9 +35,26 @@ class _ExtractField:
             made = map_rows(column, None, lambda row, _: self._of_map(row))
         elif schema.type is not Type.STRUCT and len(null_rows(column)) < len(column):
             made = map_rows(column, schema, lambda row, _: self._refused(row, schema))
+        elif (found_schema := self._schema_unless_nulls(column, schema, is_read=batch.consumed is not None)) is None:
+            made = Column.nulls(len(column))
         else:
-            made = self._of_structs(column, schema)
+            made = self._of_structs(column, schema, found_schema)
         return [self.side.put(batch, made)]
+
+    def _schema_unless_nulls(self, column: Column, schema: Schema, *, is_read: bool) -> Schema | None:
+        """Return the field's schema, or None if there is none, but all rows are null and were read from Kafka.
+
+        Such a null has no schema in Java, so that nothing is missing there; rows beside it are rejected without it.
+        """
+        try:
+            return self._schema_of(schema)
+        except SchemaError as error:
+            if not is_read:
+                raise
+            nulls = frozenset(null_rows(column))
+            if bad := [row for row in range(len(column)) if row not in nulls]:
+                raise RejectedRowsError(dict.fromkeys(bad, error)) from error
+            return None
 
     def _refused(self, row: Any, schema: Schema) -> None:
         raise not_a_row(row, schema, "field extraction")
@@ -70,8 +87,7 @@ class _ExtractField:
             array = masked_by(array.field(step), array)
         return array
 
-    def _of_structs(self, column: Column, schema: Schema) -> Column:
-        found = self._schema_of(schema)
+    def _of_structs(self, column: Column, schema: Schema, found: Schema) -> Column:
         if column.is_arrow:
             return Column.from_arrow(self._of_array(column.arrow(), schema), found)
         return map_rows(column, found, lambda row, _: self._of_struct(row, schema))
