@@ -39,7 +39,8 @@ class _OneField:
 
     def schema_of(self, schema: Schema) -> Schema:
         made = rebuilt(schema, (Field(f.name, self._field_schema(f)) for f in schema.fields))
-        return replace(made, optional=schema.optional, default=schema.default)
+        default = self._converted(schema.default, schema) if isinstance(schema.default, Mapping) else None
+        return replace(made, optional=schema.optional, default=default)
 
     def columns(self, array: pa.StructArray, schema: Schema, _made: Schema, _batch: Batch) -> Sequence[pa.Array]:
         return [self._column(array, schema, field) for field in schema.fields]
@@ -47,6 +48,9 @@ class _OneField:
     def struct_row(
         self, row: Mapping[str, Any], schema: Schema, _made: Schema, _batch: Batch, _i: int
     ) -> dict[str, Any]:
+        return self._converted(row, schema)
+
+    def _converted(self, row: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
         values = {field.name: value_of(row, field, default=self._default) for field in schema.fields}
         found = schema.field(self._name)
         if found is not None:

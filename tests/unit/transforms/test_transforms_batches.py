@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from connect.api import schema as s
-from connect.api.errors import RejectedRowsError
+from connect.api.errors import RejectedRowsError, SchemaError
 from connect.api.records import Batch, Column, Consumed, Header, SourcePosition, TopicPartition
 from connect.plugins.catalog import Catalog
 from connect.runtime.records.chain import Link, apply_chain
@@ -97,6 +98,39 @@ def test_a_hoisted_null_of_a_source_is_a_bad_row() -> None:
     batch = Batch("t", Column.from_rows([{"id": 1, "note": None}, None], SCHEMA.as_optional(False)))
     with pytest.raises(RejectedRowsError, match="null used for required field"):
         build("HoistField$Value", field="f").apply(batch)
+
+
+@pytest.mark.parametrize("form", ["rows", "columns"])
+@pytest.mark.parametrize("side", ["Key", "Value"])
+def test_a_tombstone_lacks_no_field_whatever_is_read_with_it(side: str, form: str) -> None:
+    column = Column.from_rows([None, {"id": 1, "note": "a"}, None], SCHEMA)
+    column = column if form == "rows" else Column.from_arrow(column.arrow(), SCHEMA)
+    batch = replace(sink_batch([0] * 3), **({"keys": column} if side == "Key" else {"values": column}))
+    transform = build(f"ExtractField${side}", field="missing")
+    with pytest.raises(RejectedRowsError, match="Unknown field: missing") as refused:
+        transform.apply(batch)
+    assert list(refused.value.rows) == [1]
+    (made,) = transform.apply(batch.without([1]))
+    found = made.keys if side == "Key" else made.values
+    assert (found.rows(), found.schema) == ([None, None], None)
+
+
+def test_a_null_of_a_source_lacks_a_field_that_its_schema_lacks() -> None:
+    batch = Batch("t", Column.from_rows([{"id": 1, "note": None}, None], SCHEMA))
+    with pytest.raises(SchemaError, match="Unknown field: missing"):
+        build("ExtractField$Value", field="missing").apply(batch)
+
+
+def test_the_default_of_a_struct_is_converted_with_its_rows() -> None:
+    at = s.Schema(s.Type.INT64, name=s.TIMESTAMP)
+    default = {"at": datetime(2023, 11, 14, tzinfo=UTC), "n": None}
+    schema = replace(s.struct({"at": at, "n": s.INT32.as_optional()}), default=default)
+    batch = Batch("t", Column.from_rows([{"at": datetime(1970, 1, 1, tzinfo=UTC), "n": 1}], schema))
+    config = {"field": "at", "target__type": "string", "format": "yyyy-MM-dd"}
+    (made,) = build("TimestampConverter$Value", **config).apply(batch)
+    assert made.values.rows() == [{"at": "1970-01-01", "n": 1}]
+    assert made.values.schema.default == {"at": "2023-11-14", "n": None}
+    assert made.values.schema.field("at") == s.STRING
 
 
 def test_headers_are_found_dropped_and_added_per_row() -> None:
