@@ -2,14 +2,16 @@
 
 `tests/fixtures/public` has their classes, keys and values; hosts, names and secrets are replaced by neutral ones.
 `java` is what we assume of Java's worker: it runs them, except for those that lack a required key. None was run there.
+Validation takes some of them, and some of these move rows in a test, see `MOVED`.
 Run as a program, this module writes the verdicts again, and the counts on the page that shows them.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
@@ -30,6 +32,19 @@ _JAVA: Final = " Failed to find any class"
 Verdict = Literal["runs", "note", "refused", "no such class"]
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 """The verdicts are in the order from the best to the worst."""
+
+
+MOVED: Final[Mapping[str, Sequence[str]]] = {
+    "JdbcSinkConnector": ("jdbc:mysql:", "jdbc:postgresql:"), "S3SinkConnector": ("",),
+    "FileStreamSinkConnector": ("",), "ElasticsearchSinkConnector": ("",), "HttpSinkConnector": ("",),
+    "RedisSinkConnector": ("",),
+    "JdbcSourceConnector": ("jdbc:postgresql:", "jdbc:mysql:", "jdbc:mariadb:", "jdbc:sqlite:"),
+    "PostgresConnector": ("",), "MySqlConnector": ("",), "MariaDbConnector": ("",), "DatagenConnector": ("",),
+    "FileStreamSourceConnector": ("",),
+}  # fmt: skip
+"""Has the classes that move rows in `tests/integration/public`, and what their connection.url begins with there."""
+LIKE_JAVA: Final[Mapping[str, str]] = {"jdbc-21": "of a record without a schema none is made"}
+"""These configurations fail there, as in Java: by their file and place in it, with a part of the error's text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +89,16 @@ def corpus() -> Iterator[Judged]:
         yield from (Judged(**one) for one in json.loads(file.read_text()))
 
 
+def movable() -> Iterator[tuple[str, Judged]]:
+    """Yield what moves rows in `tests/integration/public`: configurations, and names made of their file and place."""
+    for file in sorted(FOLDER.glob("*.json")):
+        for number, one in enumerate(Judged(**found) for found in json.loads(file.read_text())):
+            begins = MOVED.get(one.config["connector.class"].rpartition(".")[2], ())
+            url = one.config.get("connection.url", "")
+            if one.here in {"runs", "note"} and any(url.startswith(begin) for begin in begins):
+                yield f"{file.stem}-{number}", one
+
+
 def table(found: Sequence[Judged]) -> str:
     """Return a table of how many of each class run unchanged, run with keys that have no effect, or are refused."""
     counts = Counter((one.config["connector.class"], one.here) for one in found)
@@ -83,6 +108,23 @@ def table(found: Sequence[Judged]) -> str:
     return "\n".join([head, "|---|--:|--:|--:|--:|", *lines])
 
 
+def _share(count: int, of: int) -> str:
+    return f"{count}, {count * 100 // of} %"
+
+
+def _unmoved(found: Sequence[Judged], moved: Collection[Judged]) -> str:
+    """Return the classes, and databases, of configurations that validation takes and no test runs with rows."""
+    taken = (one for one in found if one.here in {"runs", "note"} and one not in moved)
+    names = Counter(_kind(one.config) for one in taken)
+    failing = f"{len(LIKE_JAVA)} fails with rows, as in Java"
+    return ", ".join([*(f"{name} {count}" for name, count in names.most_common()), failing])
+
+
+def _kind(config: Mapping[str, str]) -> str:
+    scheme = re.match(r"jdbc:\w+:", config.get("connection.url", ""))
+    return f"`{config['connector.class'].rpartition('.')[2]}`{f' on `{scheme[0]}`' if scheme else ''}"
+
+
 def page(found: Sequence[Judged]) -> str:
     """Return the documentation page with today's counts."""
     counts = Counter(one.here for one in found)
@@ -90,23 +132,20 @@ def page(found: Sequence[Judged]) -> str:
     here = len(found) - counts["no such class"]
     taken = here - sum(one.java == "refused" for one in found)
     runs = counts["runs"] + counts["note"]
-    shares = (
-        f"Of the {here} whose class is here {runs * 100 // here} % run, and {runs * 100 // taken} % of the {taken} "
-        "that Java takes"
-    )
+    names = dict(movable())
+    moved = sum(name not in LIKE_JAVA for name in names)
     ways = runs + others["instead"]
-    answered = (
-        f"{ways}, {ways * 100 // len(found)} %, run or have another connector here, which is work to move to, and all "
-        f"{len(found)} get an answer."
-    )
     lines = [
-        f"| of {len(found)} | |", "| --- | --: |", f"| run as they stand | {counts['runs']} |",
-        f"| run, with keys that have no effect (which validation names) | {counts['note']} |",
+        f"| of {len(found)} | |", "| --- | --: |", f"| are taken as they stand | {counts['runs']} |",
+        f"| are taken, with keys that have no effect (which validation names) | {counts['note']} |",
         f"| are refused at a key | {counts['refused']} |",
         f"| are of a class for which another connector of this product is told | {others['instead']} |",
         f"| are of a class that is left to a Java cluster, which validation says first | {others['left']} |", "",
-        f"**Run: {runs} of {len(found)}, {runs * 100 // len(found)} %.** Answered is another figure:", answered,
-        f"{shares}.",
+        f"**Validated unchanged: {_share(runs, len(found))}. Seen to move rows: {_share(moved, len(found))}.**",
+        f"The other {runs - moved} are not run with rows: {_unmoved(found, names.values())}.", "",
+        f"Answered is another figure: {_share(ways, len(found))}, are taken or have another connector here, which is",
+        f"work to move to, and all {len(found)} get an answer. Of the {here} whose class is here",
+        f"{runs * 100 // here} % are taken, and {runs * 100 // taken} % of the {taken} that Java takes.",
     ]  # fmt: skip
     before, _, behind = PAGE.read_text().partition(_START)
     return f"{before}{_START}{chr(10).join(lines)}{_END}{behind.partition(_END)[2]}"

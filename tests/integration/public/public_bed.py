@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 from e2e_worker import WorkerProcess
-from public_configurations import FOLDER, Judged
+from public_configurations import LIKE_JAVA, MOVED, movable
 from public_rows import Topics
 
 from connect.lib.deadline import Deadline
@@ -40,8 +39,6 @@ class Public:
     config: Mapping[str, str]
 
 
-LIKE_JAVA: Mapping[str, str] = {"jdbc-21": "of a record without a schema none is made"}
-"""These configurations fail in Java, too; each has a part of the text with which it fails here."""
 Draw = Callable[[Iterable[Public]], Sequence[Public]]
 
 
@@ -62,11 +59,11 @@ FEW = pytest.mark.parametrize(
 
 def runnable(connector_class: str, needs: str = "") -> Iterator[Public]:
     """Yield the configurations of a class that run by validation; their connection.url has to begin with `needs`."""
-    for path in sorted(FOLDER.glob("*.json")):
-        for number, one in enumerate(Judged(**one) for one in json.loads(path.read_text())):
-            ours = one.config["connector.class"].rpartition(".")[2] == connector_class
-            if ours and one.here in {"runs", "note"} and one.config.get("connection.url", "").startswith(needs):
-                yield Public(f"{path.stem}-{number}", one.config)
+    assert needs in MOVED[connector_class]
+    for name, one in movable():
+        ours = one.config["connector.class"].rpartition(".")[2] == connector_class
+        if ours and one.config.get("connection.url", "").startswith(needs):
+            yield Public(name, one.config)
 
 
 def local(config: Mapping[str, str], topics: Topics) -> dict[str, str]:
