@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from connect.lib.javatext.pattern_bounds import beginning, ranges_too_wide, too_long
 from connect.lib.javatext.timed_pattern import SIZE_MAX, TimedPattern, written_out
+from connect.lib.javatext.unicode_properties import property_name
 
 if TYPE_CHECKING:
     from regex import Match
@@ -35,7 +36,7 @@ _LEADING_FLAGS = re.compile(r"\(\?([a-zA-Z]+)\)")
 _NAME = re.compile(r"[A-Za-z0-9]*")
 _GROUP = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)(>?)")
 _HEXADECIMAL = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
-_PROPERTY = re.compile(r"\\[pP](?:\{(\w+)\}|(\w))")
+_PROPERTY = re.compile(r"\\[pP](?:\{([\w=]+)\}|(\w))")
 _COUNT = re.compile(r"\{\d+(?:,\d*)?")
 _REFERENCE = re.compile(r"\\k<([A-Za-z][A-Za-z0-9]*)>")
 
@@ -78,7 +79,7 @@ def _compiled(regex: str) -> TimedPattern:
         raise JavaPatternError(_java_message(regex, error)) from None
     if written_out(text) > SIZE_MAX:
         _refuse(f"Its repetitions written out have more than {SIZE_MAX} characters", regex)
-    return TimedPattern(checked)
+    return TimedPattern(checked, _Translation(regex, natively=True).run() if translation.has_properties else text)
 
 
 def _refuse(problem: str | None, regex: str) -> None:
@@ -140,11 +141,17 @@ def _check_name(match: Match[str], name: str, *, closed: bool) -> None:
 
 
 class _Translation:
-    """Translates one pattern in one pass over it."""
+    """Translates one pattern in one pass over it.
 
-    def __init__(self, regex: str) -> None:
+    `re` knows no properties of Unicode, so that the letters a to z stand for them; with `natively` the text is one for
+    the module `regex`, which knows them.
+    """
+
+    def __init__(self, regex: str, *, natively: bool = False) -> None:
         self._regex = regex
+        self._natively = natively
         self._at = 0
+        self.has_properties = False
         self._groups: set[str] = set()
         self.flags = 0
         self.unicode = False
@@ -214,7 +221,10 @@ class _Translation:
             self._at = hexadecimal.end()
             return re.escape(self._character(hexadecimal.group(1)))
         self._at += 2
-        return _ESCAPES.get(escape[1], escape) if not in_class else _CLASS_ESCAPES.get(escape[1], escape)
+        if not in_class:
+            return _ESCAPES.get(escape[1], escape)
+        ascii_only = _ASCII_ESCAPES if self._natively and not self.unicode else {}
+        return _CLASS_ESCAPES.get(escape[1]) or ascii_only.get(escape[1], escape)
 
     def _character(self, hexadecimal: str) -> str:
         code = int(hexadecimal, 16)
@@ -226,6 +236,10 @@ class _Translation:
         found = _PROPERTY.match(self._regex, self._at)
         name = "" if found is None else found.group(1) or found.group(2)
         ranges = _POSIX.get(name)
+        known = None if ranges is not None else property_name(name)
+        if found is not None and known is not None:
+            self._at = found.end()
+            return self._unicode_property(f"\\{found.group()[1]}{{{known}}}", in_class=in_class)
         if found is None or ranges is None:
             end = found.end() - 1 if found is not None else self._at + 1
             raise JavaPatternError(self._error(f"Unknown character property name {{{name}}}", end))
@@ -234,6 +248,12 @@ class _Translation:
         if in_class and negated:
             raise JavaPatternError(self._error("Negated properties inside a class are not supported", self._at))
         return ranges if in_class else f"[{'^' if negated else ''}{ranges}]"
+
+    def _unicode_property(self, text: str, *, in_class: bool) -> str:
+        self.has_properties = True
+        if in_class:
+            return text if self._natively else "a-z"
+        return f"(?u:{text})" if self._natively else "[a-z]"
 
     def _back_reference(self) -> str:
         found = _REFERENCE.match(self._regex, self._at)
@@ -257,7 +277,7 @@ class _Translation:
             if self._at >= len(self._regex):
                 raise JavaPatternError(self._error("Unclosed character class", len(self._regex) - 1))
             if self._regex.startswith("&&", self._at):
-                both.append(_united(members, nested))
+                both.append(self._united(members, nested))
                 members, nested = [], []
                 self._at += 2
             elif self._regex[self._at] == "[":
@@ -265,7 +285,7 @@ class _Translation:
             else:
                 members.append(self._member())
         self._at += 1
-        return _one_character(both, members, nested, negated=negated)
+        return self._one_character(both, members, nested, negated=negated)
 
     def _member(self) -> str:
         char = self._regex[self._at]
@@ -274,27 +294,38 @@ class _Translation:
         self._at += 1
         return f"\\{char}" if char in "~|&^" else char
 
+    def _united(self, members: list[str], nested: list[str]) -> str:
+        own = [self._bracket(members)] if members else []
+        return "|".join([*own, *nested])
+
+    def _one_character(self, both: list[str], members: list[str], nested: list[str], *, negated: bool) -> str:
+        if not both and not nested:
+            return self._bracket(members, negated=negated)
+        *ahead, last = [part for part in (*both, self._united(members, nested)) if part]
+        found = "".join(f"(?={part})" for part in ahead) + f"(?:{last})"
+        return rf"(?:(?!{found})[\s\S])" if negated else f"(?:{found})"
+
+    def _bracket(self, members: list[str], *, negated: bool = False) -> str:
+        text = f"[{'^' if negated else ''}{''.join(members)}]"
+        if not any(member[:2] in {r"\p", r"\P"} for member in members):
+            return text
+        if not self.unicode and not _NARROW.isdisjoint(members):
+            told = r"\D, \S and \W beside a property of Unicode in a class are not supported"
+            raise JavaPatternError(self._error(told, self._at))
+        # The flag holds for this class alone: `regex` forgets it in a group that is within the flag's group.
+        return f"(?u:{text})"
+
     def _error(self, text: str, place: int) -> str:
         return java_error(text, self._regex, place)
-
-
-def _united(members: list[str], nested: list[str]) -> str:
-    own = [f"[{''.join(members)}]"] if members else []
-    return "|".join([*own, *nested])
-
-
-def _one_character(both: list[str], members: list[str], nested: list[str], *, negated: bool) -> str:
-    if not both and not nested:
-        return f"[{'^' if negated else ''}{''.join(members)}]"
-    *ahead, last = [part for part in (*both, _united(members, nested)) if part]
-    found = "".join(f"(?={part})" for part in ahead) + f"(?:{last})"
-    return rf"(?:(?!{found})[\s\S])" if negated else f"(?:{found})"
 
 
 _ESCAPES = {
     "h": f"[{_HORIZONTAL}]", "H": f"[^{_HORIZONTAL}]", "v": f"[{_VERTICAL}]", "V": f"[^{_VERTICAL}]",
     "R": rf"(?:\r\n|[{_VERTICAL}])", "z": r"\Z", "Z": rf"(?=(?:\r\n|[{_LINE_ENDS}])?\Z)", "e": r"\x1b",
 }  # fmt: skip
+_NARROW = frozenset({r"\D", r"\S", r"\W"})
+_ASCII_ESCAPES = {"d": "0-9", "s": r" \t\n\x0b\f\r", "w": "a-zA-Z0-9_"}
+"""Has what stands for these in a class, where a property of Unicode beside them would widen them."""
 _CLASS_ESCAPES = {"h": _HORIZONTAL, "v": _VERTICAL, "e": r"\x1b"}
 
 

@@ -27,16 +27,17 @@ class PatternTimeoutError(Exception):
 class TimedPattern:
     """Matches one regular expression. It is compiled at the first match, as checks of configurations never match."""
 
-    def __init__(self, checked: re.Pattern[str]) -> None:
+    def __init__(self, checked: re.Pattern[str], native: str | None = None) -> None:
         """Take `checked`, the expression as compiled by Python's `re`; matches have the syntax and meaning that it has
-        there.
+        there. `native` is the expression for the module `regex`, if it has what `re` does not know.
         """
         self._checked = checked
+        self._native = checked.pattern if native is None else native
 
     @property
     def pattern(self) -> str:
         """Return the text of the expression."""
-        return self._checked.pattern
+        return self._native
 
     def fullmatch(self, text: str) -> regex.Match[str] | None:
         """Return the match of the whole text; None if it does not match. PatternTimeoutError: it took too long."""
@@ -57,7 +58,7 @@ class TimedPattern:
         import regex
 
         flags = re.RegexFlag(self._checked.flags)
-        return regex.compile(self._checked.pattern, sum(getattr(regex, str(flag.name)) for flag in flags))
+        return regex.compile(self._native, sum(getattr(regex, str(flag.name)) for flag in flags))
 
     def _too_slow(self, text: str) -> PatternTimeoutError:
         return PatternTimeoutError(
