@@ -97,6 +97,20 @@ def test_partitions_are_followed_where_the_publication_names_them(partitioned):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("mode", ["all_tables", "filtered"])
+def test_partitions_that_are_named_alone_are_followed_by_a_publication_that_is_made(partitioned, mode):
+    name = partitioned.table
+    names = {"table__whitelist": None, "table__include__list": f"public\\.{name}_(low|high_a)"}
+    topics = [f"{name}_low", f"{name}_high_a"]
+    with log_run(partitioned, *topics, publication__autocreate__mode=mode, **names) as run:
+        run.open()
+        run.until_events(2)
+        partitioned.run("INSERT INTO {t} VALUES (2, 'c'), (12, 'd')")
+        run.until_events(4)
+    found = sorted((topic.rpartition(name)[2], value["op"], value["after"]["id"]) for topic, _, value in run.events)
+    assert found == [("_high_a", "c", 12), ("_high_a", "r", 11), ("_low", "c", 2), ("_low", "r", 1)]
+
+
 def test_a_partition_that_is_detached_does_not_stop_the_others(partitioned, monkeypatch, caplog):
     monkeypatch.setattr(pg_reader, "_WATCH_S", 0.1)
     name = partitioned.table

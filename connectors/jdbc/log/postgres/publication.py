@@ -51,9 +51,19 @@ def has_publication(database: Database, name: str) -> bool:
     return _publication(database, name) is not None
 
 
-def with_root(database: Database) -> str:
-    """Return the end of CREATE PUBLICATION that has changes of partitioned tables told by those tables' names."""
-    return f" WITH ({_BY_ROOT})" if database.scalar(_VERSION, "asking for the version") >= _BY_ROOT_SINCE else ""
+def with_root(database: Database, tables: Sequence[TableName]) -> str:
+    """Return the end of CREATE PUBLICATION that has changes of partitioned tables told by those tables' names.
+
+    It is empty where partitions are read, and no partitioned table: their changes would come by names of others.
+    """
+    if database.scalar(_VERSION, "asking for the version") < _BY_ROOT_SINCE:
+        return ""
+    parted = {
+        TableName(str(row[0]), str(row[1]))
+        for row in database.rows(sa.text(_PARTITIONED), "looking for partitioned tables")
+    }
+    reads_parts = bool(partitions_among(database, tables)) and parted.isdisjoint(tables)
+    return "" if reads_parts else f" WITH ({_BY_ROOT})"
 
 
 def publication_problems(
@@ -97,7 +107,7 @@ def ensure_publication(
     if renamed := _told_by_other_names(database, config, found, tables):
         raise _other_names(config, found, renamed)
     listed = ", ".join(t.quoted for t in tables)
-    root = with_root(database)
+    root = with_root(database, tables) if found is None else ""
     command, missing = None, ""
     if found is None and config.publication_autocreate == "all_tables":
         command = f"CREATE PUBLICATION {name} FOR ALL TABLES{root}"
