@@ -140,7 +140,7 @@ class FirstRecords:
         one.failure, one.failures, one.retry_at_s = None, 0, 0.0
         yield Taken(self._first_of(one), intake)
         while one.batches and self._targets.is_ready(one.batches[0]):
-            # A table with bad rows may lack columns for those beside them. If asking for them fails, the batch waits on.
+            # A table may lack columns for rows beside bad ones. If asking for them fails, the batch waits on.
             intake = taken_in(one.batches[0], self._targets)
             yield Taken(self._first_of(one), intake)
 
