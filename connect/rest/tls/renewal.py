@@ -31,6 +31,7 @@ class Renewal:
         self._context = context
         self._prefix = prefix
         self._seen = self._stamps()
+        self._refused: Stamps = {}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -46,15 +47,20 @@ class Renewal:
         while self._seen:
             await asyncio.sleep(LOOK_S)
             found = await asyncio.to_thread(self._stamps)
-            if found == self._seen:
-                continue
-            self._seen = found
-            try:
-                renew(self._context, self._worker, self._prefix)
-            except ConfigError as error:
+            if found != self._seen:
+                self._take(found)
+
+    def _take(self, found: Stamps) -> None:
+        """Load what the files hold now. What cannot be used is told once, and tried again at each look."""
+        try:
+            renew(self._context, self._worker, self._prefix)
+        except (ConfigError, OSError) as error:
+            if found != self._refused:
                 log.warning("The certificate of %s stays as it was: %s", ", ".join(found), error)
-            else:
-                log.info("The certificate of %s is renewed.", ", ".join(found))
+            self._refused = found
+        else:
+            self._seen = found
+            log.info("The certificate of %s is renewed.", ", ".join(found))
 
     def _stamps(self) -> Stamps:
         """Return what tells a file from a later one of its name; zeros for one that is not there now."""

@@ -107,6 +107,25 @@ def test_a_broken_file_leaves_the_certificate_as_it_was(
     until(lambda: shown(rest) == new, "the certificate is not renewed after a broken one")
 
 
+def test_a_renewal_that_fails_for_now_is_tried_again_and_told_once(
+    serve: ServerMaker, store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rest, load, failed = serve(worker=store.keys()), renewal.renew, []
+
+    def at_last(context: ssl.SSLContext, *more: object) -> None:
+        failed.append(context)
+        if failed.count(context) < 4:
+            raise OSError(24, "Too many open files")
+        load(context, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(renewal, "renew", at_last)
+    new = store.issue()
+    # The listener has a context, and so have calls of other workers.
+    until(lambda: len(failed) == 8, "it is not tried again")
+    until(lambda: shown(rest) == new, "the certificate is not renewed")
+    assert (len(set(failed)), caplog.text.count("stays as it was")) == (2, 2)
+
+
 def test_workers_call_each_other_after_another_authority_has_taken_over(serve: ServerMaker, store: Store) -> None:
     keys = store.keys() | {f"{P}ssl.client.auth": "required"}
     cluster = Cluster()
