@@ -23,7 +23,7 @@ from connectors.cassandra.source.page_rows import page_rows
 from connectors.cassandra.source.rows_by_key import RowsByKey, asking
 from connectors.cassandra.source.split_reader import SplitReader
 from connectors.cassandra.source.sweeps import Sweep
-from connectors.cassandra.source.table_choice import chosen_tables
+from connectors.cassandra.source.table_choice import chosen_tables, require_numbered_tokens
 
 _MOST_SPLITS: Final = 100_000
 _COUNT_ROWS: Final = 5000
@@ -48,6 +48,7 @@ def plan_tables(config: CassandraSourceConfig, size: SplitSize) -> BulkPlan:
         )
     database = Database(config)
     try:
+        require_numbered_tokens(database)
         tables = chosen_tables(read_schemas(database), config)
         splits = [split for table in tables for split in _splits(table, estimate_of(database, table), config, size)]
     finally:

@@ -21,7 +21,7 @@ from connectors.cassandra.source.config import CassandraSourceConfig, CassandraT
 from connectors.cassandra.source.origins import origin_columns
 from connectors.cassandra.source.read_rights import missing_read_rights, require_some_right
 from connectors.cassandra.source.sweeps import broken_window
-from connectors.cassandra.source.table_choice import chosen_tables
+from connectors.cassandra.source.table_choice import chosen_tables, require_numbered_tokens
 from connectors.cassandra.source.task import CassandraSourceTask
 
 log = logging.getLogger(__name__)
@@ -61,6 +61,7 @@ class CassandraSourceConnector:
         missing, there is none, or the user may read none.
         """
         with closing(Database(self._config)) as database:
+            require_numbered_tokens(database)
             tables = chosen_tables(read_schemas(database), self._config)
             refused = list(missing_read_rights(database, tables, deadline))
         silent = [table for table in tables if self._config.output == "events" and table.cdc and not table.is_logged]

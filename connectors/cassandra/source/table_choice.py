@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import Final
 
 from connect.api.errors import ConfigError
 from connectors.cassandra.cql.keyspaces import no_tables_in
+from connectors.cassandra.cql.queries import Queries
 from connectors.cassandra.cql.schema_reader import Schemas
 from connectors.cassandra.cql.tables import Table
 from connectors.cassandra.source.config import CassandraSourceConfig
 
 log = logging.getLogger(__name__)
+_OF_OTHER_TOKENS: Final = frozenset(
+    {"RandomPartitioner", "ByteOrderedPartitioner", "OrderPreservingPartitioner", "CollatingOrderPreservingPartitioner"}
+)
+
+
+def require_numbered_tokens(database: Queries) -> None:
+    """Raise ConfigError if the cluster's tokens are not those of Murmur3, by whose numbers tables are cut into ranges.
+
+    The server takes such a range for one of its own tokens, and gives no row of it, or all rows of the table.
+    """
+    ((partitioner,),) = database.rows("SELECT partitioner FROM system.local", doing="asking for the partitioner")
+    name = str(partitioner).rpartition(".")[2]
+    if name in _OF_OTHER_TOKENS:
+        raise ConfigError(
+            f"The cluster has {name}, and tables are read by the tokens of Murmur3Partitioner.",
+            key="contact.points",
+            fix="Copy the tables into a cluster with Murmur3Partitioner, or send their changes by `connect agent "
+            "cassandra`, which needs no tokens.",
+        )
 
 
 def chosen_tables(schemas: Schemas, config: CassandraSourceConfig) -> list[Table]:

@@ -26,7 +26,7 @@ from connectors.cassandra.source.split_reader import SplitReader
 from connectors.cassandra.source.splits_at_once import Reading, SplitsAtOnce
 from connectors.cassandra.source.stored_sweeps import StoredSweeps
 from connectors.cassandra.source.sweeps import Sweep, sweep_of
-from connectors.cassandra.source.table_choice import chosen_tables, unreadable
+from connectors.cassandra.source.table_choice import chosen_tables, require_numbered_tokens, unreadable
 
 log = logging.getLogger(__name__)
 IDLE_S: Final = 1.0
@@ -73,6 +73,7 @@ class CassandraSourceTask:
     def open(self, ctx: SourceContext) -> None:
         """Connect, and find the place from which each split is read on."""
         self._context = ctx
+        require_numbered_tokens(self._database)
         schemas = read_schemas(self._database)
         tables = chosen_tables(schemas, self._config)
         self._aside = dict(unreadable(schemas, self._config))
