@@ -87,5 +87,5 @@ class ViewsBeside:
 def _sentence(view: str) -> str:
     return (
         f"View {view.replace('`', '')} was changed by somebody else and may show other rows than dedup.mode says. None "
-        "is lost. Restart the task to have the view made anew, or give yours another name."
+        "is lost. Give yours another name, and restart the task: it makes the view anew with the table's next record."
     )
