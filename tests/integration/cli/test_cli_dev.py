@@ -12,10 +12,13 @@ import urllib.error
 import urllib.request
 import uuid
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import psycopg
+import pymysql
 import pytest
+from cassandra.cluster import Cluster
 from confluent_kafka import Consumer
 from e2e_worker import wait_for
 from pyarrow import fs
@@ -171,6 +174,37 @@ def answers(url):
         return False
 
 
+def fill_postgres(found, password):
+    with psycopg.connect(found["PostgreSQL"].removeprefix("jdbc:"), user="connect", password=password) as postgres:
+        postgres.execute("CREATE TABLE orders (id integer PRIMARY KEY, status text)")
+        postgres.execute("INSERT INTO orders VALUES (1, 'paid')")
+
+
+def fill_mariadb(found, password):
+    at = urlsplit(found["MariaDB"].removeprefix("jdbc:"))
+    with pymysql.connect(
+        host=at.hostname, port=at.port, user="connect", password=password, database=at.path[1:], autocommit=True
+    ) as mariadb, mariadb.cursor() as cursor:  # fmt: skip
+        cursor.execute("CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, status TEXT)")
+        cursor.execute("INSERT INTO orders (status) VALUES ('paid')")
+
+
+def fill_cassandra(found, _):
+    host, port = found["Cassandra"].split(":")
+    with Cluster([host], port=int(port), connect_timeout=60) as cluster:
+        session = cluster.connect()
+        for statement in (
+            "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+            "CREATE TABLE shop.orders (id int PRIMARY KEY, status text) WITH cdc = true",
+            "INSERT INTO shop.orders (id, status) VALUES (1, 'paid')",
+        ):
+            session.execute(statement, timeout=120)
+
+
+FILLS = {"postgres": fill_postgres, "mariadb": fill_mariadb, "cassandra": fill_cassandra}
+
+
+@pytest.mark.timeout(900)
 def test_databases_start_beside_it_each_with_a_connector_that_works(tmp_path):
     # The databases run as users that are not root, who cannot look into a folder of pytest's.
     with tempfile.TemporaryDirectory(prefix="connect-dev-") as made:
@@ -178,7 +212,7 @@ def test_databases_start_beside_it_each_with_a_connector_that_works(tmp_path):
         folder.chmod(0o755)
         dev = Dev(folder, "--no-registry", "--no-s3", "--with", "postgres,mariadb,cassandra")
         try:
-            wait_for(lambda: "Ctrl-C stops" in dev.output() or dev.process.poll() is not None, 240, "connect dev")
+            wait_for(lambda: "Ctrl-C stops" in dev.output() or dev.process.poll() is not None, 480, "connect dev")
             assert dev.process.poll() is None, dev.output()
             found = dict(re.findall(r"^  (\S.*?)  +(\S+)$", dev.output(), re.MULTILINE))
             assert {"PostgreSQL", "MariaDB", "Cassandra"} <= set(found), dev.output()
@@ -190,15 +224,15 @@ def test_databases_start_beside_it_each_with_a_connector_that_works(tmp_path):
             }
             for name, connector in connectors.items():
                 assert json.dumps(connector["config"]["connector.class"]) in dev.output(), name
-            password = (folder / "env" / "postgres.properties").read_text().removeprefix("password=").strip()
-            assert password not in dev.output()
-            url = found["PostgreSQL"].removeprefix("jdbc:")
-            with psycopg.connect(url, user="connect", password=password) as postgres:
-                postgres.execute("CREATE TABLE orders (id integer PRIMARY KEY, status text)")
-                postgres.execute("INSERT INTO orders VALUES (1, 'paid')")
-            request(f"{at['CONNECT_URL']}/connectors", connectors["postgres"])
-            (order,) = values(found["Apache Kafka"], "postgres-orders", 1)
-            assert json.loads(order)["payload"] == {"id": 1, "status": "paid"}
+            for name, fill in FILLS.items():
+                secret = folder / "env" / f"{name}.properties"
+                password = secret.read_text().removeprefix("password=").strip() if secret.exists() else ""
+                assert not password or password not in dev.output()
+                fill(found, password)
+                request(f"{at['CONNECT_URL']}/connectors", connectors[name])
+            for topic in ("postgres-orders", "mariadb-orders", "cassandra.shop.orders"):
+                (order,) = values(found["Apache Kafka"], topic, 1)
+                assert json.loads(order)["payload"] == {"id": 1, "status": "paid"}, topic
             assert dev.end(signal.SIGTERM) == 0, dev.output()
         finally:
             if dev.process.poll() is None:
