@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError
@@ -62,8 +62,8 @@ def choice_for(config: BigQuerySinkConfig, warehouse: Warehouse, prices: Prices,
     kept = None if found is None else kept_choice(warehouse, found)
     if kept is not None:
         return kept
-    cost = _cost_of(_Asked(config, warehouse, CostQuestion(), prices, now_s), target, found, None)
-    return _new_choice(config, target, cost.modes)
+    asked = _Asked(config, warehouse, CostQuestion(), prices, now_s, counts_tasks=False)
+    return _new_choice(config, target, _cost_of(asked, target, found, None).modes)
 
 
 def _new_choice(config: BigQuerySinkConfig, target: str, costs: Sequence[ModeCost]) -> Choice:
@@ -79,8 +79,8 @@ def told_of_dear_merges(
     """Return a sentence if dedup.mode=auto would no longer choose merges for the table; else an empty text."""
     if not found.rows:
         return ""
-    cost = _cost_of(_Asked(config, warehouse, CostQuestion(), prices, now_s), found.name, found, None)
-    choice = _new_choice(config, found.name, cost.modes)
+    asked = _Asked(config, warehouse, CostQuestion(), prices, now_s, counts_tasks=False)
+    choice = _new_choice(config, found.name, _cost_of(asked, found.name, found, None).modes)
     if choice.mode == MergeMode.name:
         return ""
     return (
@@ -90,13 +90,18 @@ def told_of_dear_merges(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Holds the settings, prices and client by which each table is looked at and priced."""
+    """Holds the settings, prices and client by which each table is looked at and priced.
+
+    With `counts_tasks` a merge is priced as if each task staged rows of the table. No choice of a mode goes by that:
+    only tasks with partitions of the topic do, and their number is not known.
+    """
 
     config: BigQuerySinkConfig
     warehouse: Warehouse
     question: CostQuestion
     prices: Prices
     now_s: float
+    counts_tasks: bool = True
 
 
 def _costs(asked: _Asked) -> list[TableCost]:
@@ -140,7 +145,7 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
         rows_per_day, row_bytes, interval_s=config.interval_ms / 1000, batch_rows=config.max_records,
         window_days=1.0 if window_ms is None else window_ms / _DAY_MS,
         load_s=CompactMode(config).batch_interval_s(topic=""), compact_s=config.compact_interval_ms / 1000,
-        compact_percent=config.compact_percent, tasks=most_tasks(config),
+        compact_percent=config.compact_percent, tasks=most_tasks(config) if asked.counts_tasks else 1,
         memories=MergeMode(config).remembers_deletes + MergeMode(config).remembers_clears,
     )  # fmt: skip
     growth = int(min(got_per_day, rows_per_day))
@@ -151,7 +156,8 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
     if config.mode.chooses:
         kept = None if found is None else kept_choice(asked.warehouse, found)
         # The rate of the topic is no reason for a choice, as the sink chooses by the table when its first rows come.
-        choice = kept or (_new_choice(config, target, costs) if size.rows else Choice(MergeMode.name, EMPTY))
+        by_table = plan(size, replace(traffic, tasks=1), asked.prices)
+        choice = kept or (_new_choice(config, target, by_table) if size.rows else Choice(MergeMode.name, EMPTY))
         mode = choice.mode
         told += f". dedup.mode=auto takes {mode} for it: {choice.why}"
         told += f"; read its view {target}{config.view_suffix}" if mode == CompactMode.name else ""

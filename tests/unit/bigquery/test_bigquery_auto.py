@@ -147,6 +147,18 @@ def test_a_table_of_somebody_else_is_chosen_for_by_what_it_costs(service, monkey
     assert mode_of(service) is None, "validation writes nothing"
 
 
+def test_tasks_that_may_have_no_partition_of_a_table_do_not_make_it_dear(service):
+    Life(service, **{"dedup.mode": "merge"}).load(runs_of(5)[0])
+    service.drop("_orders_merges")
+    once_a_day = {**DAILY, "dedup.merge.interval.ms": "86400000", "tasks.max": "20"}
+    one, dear = Life(service, **once_a_day), Prices(query_tib=30_000)
+    choice = choice_for(one.config, one.warehouse, dear, "orders", 0.0)
+    assert choice.mode == "merge", choice.why
+    found = one.warehouse.table("orders")
+    assert found is not None
+    assert told_of_dear_merges(one.config, one.warehouse, dear, found, 0.0) == ""
+
+
 def test_compact_is_not_chosen_where_its_view_would_have_the_name_of_another_topics_table(service):
     Life(service, **{"dedup.mode": "merge"}).load(runs_of(5)[0])
     service.drop("_orders_merges")
