@@ -38,6 +38,7 @@ class TaskPlacer:
         self._clock_s = clock_s
         self._owners: Mapping[int, str] = {}
         self._same_since_s = 0.0
+        self._told_again: frozenset[TaskId] = frozenset()
 
     def reconcile(
         self,
@@ -72,7 +73,26 @@ class TaskPlacer:
             if leaving:
                 _logger.info("tasks_moving", extra={"tasks": sorted(map(str, leaving))})
         changed = [task for task in placed.keys() | wanted.keys() if wanted.get(task) != placed.get(task)]
-        self._write(snapshot, changed, wanted)
+        if changed:
+            self._write(snapshot, changed, wanted)
+        else:
+            self._tell_again(snapshot, frozenset(task for task in overdue if task in placed))
+
+    def _tell_again(self, snapshot: ConfigSnapshot, overdue: frozenset[TaskId]) -> None:
+        """Write the slots of tasks once more that became overdue in them.
+
+        A reader of a compacted topic may lack the record by which a task left another slot. It gives that task none.
+        """
+        new, self._told_again = overdue - self._told_again, overdue
+        slots: dict[str, dict[int, int]] = {task.connector: {} for task in new}
+        for task, slot in snapshot.placements.items():
+            if task.connector in slots:
+                slots[task.connector][task.task] = slot
+        records = [
+            PlacementRecord(name, [known.get(n) for n in range(max(known) + 1)]) for name, known in slots.items()
+        ]
+        if records:
+            self._configs.put(*records)
 
     def _place_new(self, snapshot: ConfigSnapshot, view: View, only: Collection[str]) -> None:
         tasks = [TaskId(name, number) for name in only for number in snapshot.tasks.get(name, ())]

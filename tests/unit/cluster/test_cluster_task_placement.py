@@ -4,6 +4,7 @@ from cluster_fakes import MemoryTopic
 
 from connect.cluster.leader.task_placement import SETTLED_S, TaskPlacer
 from connect.cluster.loop.membership import View
+from connect.cluster.model.config_records import PlacementRecord, encode
 from connect.cluster.model.statuses import Status
 from connect.cluster.store.config_store import ConfigStore
 from connect.cluster.store.status_store import StatusStore
@@ -20,15 +21,17 @@ class Deaf:
 class Bench:
     def __init__(self):
         self.now_s = 100.0
-        self.configs = ConfigStore(MemoryTopic().log, Deaf())
+        self.topic = MemoryTopic()
+        self.configs = ConfigStore(self.topic.log, Deaf())
         self.statuses = StatusStore(MemoryTopic().log)
         for store in (self.configs, self.statuses):
             store.start(Deadline.after(1))
         self.placer = TaskPlacer(self.configs, self.statuses, lambda: self.now_s)
 
-    def reconcile(self, owners):
+    def reconcile(self, owners, overdue=()):
         urls = {worker: f"http://{worker}" for worker in owners.values()}
-        self.placer.reconcile(self.configs.snapshot, View(1, True, "http://a", frozenset(owners), owners, urls))
+        view = View(1, True, "http://a", frozenset(owners), owners, urls)
+        self.placer.reconcile(self.configs.snapshot, view, overdue)
         return {task.task: slot for task, slot in self.configs.snapshot.placements.items() if task.connector == "c"}
 
     def publish(self, count, name="c"):
@@ -127,3 +130,21 @@ def test_nothing_is_written_when_nothing_changes(bench):
     bench.now_s += SETTLED_S
     bench.reconcile(PAIR)
     assert bench.configs.snapshot.next_offset == offset
+
+
+def test_the_slot_of_a_task_that_stands_in_it_is_told_once_more(bench):
+    """A reader of a compacted topic may lack the record by which the task left another slot, and so give it none."""
+    bench.publish(1)
+    (slot,) = bench.reconcile(PAIR).values()
+    compacted = MemoryTopic()
+    for record in (*bench.topic.records[:-1], encode(PlacementRecord("c", [slot + 1])), bench.topic.records[-1]):
+        compacted.append(*record)
+    reader = ConfigStore(compacted.log, Deaf())
+    reader.start(Deadline.after(1))
+    assert reader.snapshot.placements == {}
+    told = len(bench.topic.records)
+    for _ in range(2):
+        assert bench.reconcile(PAIR, [TaskId("c", 0)]) == {0: slot}
+    assert len(bench.topic.records) == told + 1
+    compacted.append(*bench.topic.records[-1])
+    assert reader.snapshot.placements == {TaskId("c", 0): slot}
