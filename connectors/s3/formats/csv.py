@@ -111,7 +111,8 @@ class CsvBody:
         import pyarrow.compute as pc
 
         head = ",".join(_in_quotes(pa.array(cells.schema.names, pa.large_string())).to_pylist())
-        columns = [column.fill_null("") for column in cells.columns]
+        # A column of nulls alone may have no type.
+        columns = [column.cast(pa.large_string()).fill_null("") for column in cells.columns]
         lines = pc.binary_join_element_wise(*columns, pa.scalar(",", pa.large_string()))
         ended = pc.binary_join_element_wise(lines, pa.scalar("\n", pa.large_string()), pa.scalar("", pa.large_string()))
         packer = compression.packer()

@@ -67,6 +67,11 @@ def test_a_csv_file_of_schemaless_rows_has_the_columns_of_all_of_them(store: Sto
     assert list(files.values()) == [b"a,b\n1,\n,x\n"]
 
 
+def test_a_csv_file_of_nulls_alone_has_a_line_for_each_row(store: Store):
+    files = written(store, batch([{"a": None}, {"a": None}]), format_class=CSV_FORMAT)
+    assert list(files.values()) == [b"a\n\n\n"]
+
+
 def test_keys_and_headers_lie_beside_the_values_as_confluents_do(store: Store):
     keys = Column.from_rows(["k1", "k2"], s.STRING)
     headers = [[Header("h", 1), Header("g", "x")], [Header("h", True)]]
