@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -16,6 +17,8 @@ from connect.lib.javatext.regex import JavaPatternError, compile_pattern
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
+
+    from connect.lib.javatext.timed_pattern import TimedPattern
 
 _VALUES: Final = frozenset({"const", "default", "enum", "examples"})
 """These keywords hold values, which are no schemas whatever they look like."""
@@ -71,9 +74,15 @@ def _undeclared(schema: Any) -> Any:
     }
 
 
+@lru_cache(maxsize=32)
+def _matcher(pattern: str) -> TimedPattern:
+    """Return the compiled pattern. `compile_pattern` itself keeps none of more than a thousand characters."""
+    return compile_pattern(pattern)
+
+
 def _has(pattern: str, text: str) -> bool:
     try:
-        return compile_pattern(pattern).search(text) is not None
+        return _matcher(pattern).search(text) is not None
     except JavaPatternError as error:
         raise SchemaError(f"The JSON Schema has a pattern that cannot be used, {pattern[:200]!r}: {error}") from None
 

@@ -13,8 +13,10 @@ from jsonschema.exceptions import best_match
 from jsonschema.validators import validator_for
 
 from connect.api.errors import RejectedRowsError, SchemaError
+from connect.convert.json_schema import row_check as judged
 from connect.convert.json_schema.row_check import row_check
-from connect.lib.javatext.timed_pattern import PatternTimeoutError
+from connect.lib.javatext.regex import compile_pattern
+from connect.lib.javatext.timed_pattern import PatternTimeoutError, TimedPattern
 
 SLOW = "^(a|aa)+$"
 TEXT = "a" * 60 + "!"
@@ -76,6 +78,20 @@ def test_rows_are_judged_as_the_schema_has_it(schema: Any, good: list[Any], bad:
 def test_what_is_no_pattern_is_said(pattern: str) -> None:
     with pytest.raises(SchemaError, match="has a pattern that cannot be used"):
         check({"pattern": pattern}, "x")
+
+
+def test_a_long_pattern_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patterns of more than a thousand characters are kept nowhere else."""
+    compiled: list[str] = []
+
+    def compiling(pattern: str) -> TimedPattern:
+        compiled.append(pattern)
+        return compile_pattern(pattern)
+
+    monkeypatch.setattr(judged, "compile_pattern", compiling)
+    pattern = f"^({'|'.join(f'zone{number:04}' for number in range(200))})$"
+    check({"pattern": pattern}, *[f"zone{number:04}" for number in range(5)])
+    assert compiled == [pattern]
 
 
 def test_keywords_without_patterns_say_what_jsonschema_says() -> None:
