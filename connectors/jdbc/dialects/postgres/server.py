@@ -23,10 +23,11 @@ _LAG = """SELECT CASE WHEN NOT pg_is_in_recovery() THEN
 (SELECT coalesce(max(extract(epoch FROM replay_lag)), 0) FROM pg_catalog.pg_stat_replication)
 WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
 ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) END"""
+# The number of a transaction is told to all users, its begin to its own user and members of pg_read_all_stats alone.
 _OPEN: Final = """
 SELECT 'session ' || a.pid, a.usename, nullif(a.application_name, ''), a.client_addr::text, a.state, a.xact_start
-FROM pg_catalog.pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND a.xact_start IS NOT NULL
-AND (a.datname = current_database() OR a.backend_xid IS NOT NULL)
+FROM pg_catalog.pg_stat_activity a WHERE a.pid <> pg_backend_pid()
+AND (a.backend_xid IS NOT NULL OR a.xact_start IS NOT NULL AND a.datname = current_database())
 UNION ALL
 SELECT 'prepared transaction ' || gid, owner::text, NULL, NULL, NULL, prepared FROM pg_catalog.pg_prepared_xacts
 ORDER BY 6
