@@ -107,6 +107,11 @@ def test_partitions_that_are_named_alone_are_followed_by_a_publication_that_is_m
         run.until_events(2)
         partitioned.run("INSERT INTO {t} VALUES (2, 'c'), (12, 'd')")
         run.until_events(4)
+        with partitioned.engine.connect() as session:
+            by_root = session.exec_driver_sql(
+                f"SELECT pubviaroot FROM pg_publication WHERE pubname = '{name}'"
+            ).scalar()
+        assert by_root == (mode == "filtered"), "a filter that takes the partitioned table, too, goes on with it"
     found = sorted((topic.rpartition(name)[2], value["op"], value["after"]["id"]) for topic, _, value in run.events)
     assert found == [("_high_a", "c", 12), ("_high_a", "r", 11), ("_low", "c", 2), ("_low", "r", 1)]
 

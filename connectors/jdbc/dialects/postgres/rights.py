@@ -62,7 +62,7 @@ def _log_rights(
     names = [table.full for table in tables]
     if not database.scalar(sa.text(_OWNED).bindparams(sa.bindparam("names", names)), _DOING):
         listed = ", ".join(table.quoted for table in tables)
-        root = publication.with_root(database, tables)
+        root = publication.with_root(database, ())
         yield MissingRight(
             "The user may not publish the tables; an administrator can, with publication.autocreate.mode=disabled.",
             f"CREATE PUBLICATION {_quoted(config.publication_name)} FOR TABLE {listed}{root};",

@@ -107,7 +107,9 @@ def ensure_publication(
     if renamed := _told_by_other_names(database, config, found, tables):
         raise _other_names(config, found, renamed)
     listed = ", ".join(t.quoted for t in tables)
-    root = with_root(database, tables) if found is None else ""
+    # In a publication of named tables a partition whose partitioned table is not named keeps its own name.
+    all_tables = config.publication_autocreate == "all_tables"
+    root = with_root(database, tables if all_tables else ()) if found is None else ""
     command, missing = None, ""
     if found is None and config.publication_autocreate == "all_tables":
         command = f"CREATE PUBLICATION {name} FOR ALL TABLES{root}"
