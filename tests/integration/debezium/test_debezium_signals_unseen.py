@@ -142,3 +142,31 @@ def test_open_transactions_hold_no_table_back_where_none_may_wait_for_a_standby(
             assert snapshot.uncommitted() & {prepared, idle} == uncommitted
             snapshot.close()
         shop.run(*LETS_GO["postgres"])
+
+
+def test_a_table_that_is_published_late_waits_for_what_was_open_then_and_the_log_does_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with ExitStack() as stack:
+        shop = Shop("postgres", stack)
+        shop.run(
+            "DROP TABLE shop.orders", "CREATE TABLE shop.orders (id int PRIMARY KEY, n int)", SIGNALS,
+            "CREATE TABLE shop.late (id int PRIMARY KEY, n int)", "INSERT INTO shop.late VALUES (1, 0)",
+        )  # fmt: skip
+        settings = {**SETTINGS, "publication.autocreate.mode": "filtered"}
+        first = shop.connector(**settings)
+        shop.until_streaming([first.until_true], "orders")
+        first.close()
+        writer = stack.enter_context(closing(psycopg.connect(**_login(shop.config("x")))))
+        writer.execute("INSERT INTO shop.late VALUES (2, 0)")
+
+        both = {**settings, "table.include.list": "shop.orders,shop.late"}
+        run = stack.enter_context(closing(shop.connector(first.offsets, **both)))
+        shop.until_streaming([run.until_true], "orders")
+        shop.run(SIGNAL.replace("shop.orders", "shop.late"))
+        run.until_true(lambda found: "was open when the reading began" in caplog.text)
+        assert not run.found.get("shop.late")
+        writer.commit()
+        run.until_true(lambda found: len(found.get("shop.late", ())) >= 2)
+        told = [record["value"]["payload"] for record in run.found["shop.late"]]
+        assert [(p["op"], p["after"]["id"]) for p in told] == [("r", 1), ("r", 2)]

@@ -21,15 +21,26 @@ from connectors.jdbc.log.shared.snapshot_visibility import SnapshotVisibility
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
+_UNPUBLISHED_REASON = "which was open when the reading began, and may have written to it before it was published"
+
+
+def oldest_of(seen: SnapshotVisibility) -> int:
+    """Return the number of the oldest transaction that was open at a snapshot, or else of the next one."""
+    return int(seen.snapshot.partition(":")[0])
+
 
 @dataclass(frozen=True, slots=True)
 class PostgresChunks:
-    """Reads chunks in the order of the key. `position` is the place up to which the log was read."""
+    """Reads chunks in the order of the key. `position` is the place up to which the log was read.
+
+    The log may lack what transactions with numbers below `published_at` have written: a table was published later.
+    """
 
     snapshot: TableSnapshot
     tables: LogTables
     events: ChangeEvents
     position: Callable[[], LogPosition]
+    published_at: int
 
     def chunk(self, name: TableName, progress: TableProgress, rows: int) -> Chunk[int] | None:
         """Return the next rows of a table, or None if it has no key.
@@ -49,6 +60,8 @@ class PostgresChunks:
                 raise UnseenTransactionsError(", ".join(map(str, unseen)))
             if maybe := delivered.maybe_unseen_in(seen.snapshot, self.snapshot.uncommitted):
                 raise UnseenTransactionsError(", ".join(map(str, maybe)), MAYBE_REASON)
+            if (oldest := oldest_of(seen)) < self.published_at:
+                raise UnseenTransactionsError(str(oldest), _UNPUBLISHED_REASON)
             self.snapshot.hold(name)
             table = self.tables.plan(self.tables.describe(name))
             if not table.events.key:
@@ -64,7 +77,7 @@ class PostgresChunks:
     def _records(
         self, table: LogTable, pages: Sequence[SnapshotRows], seen: SnapshotVisibility, clock_us: int, left: Mask
     ) -> Iterator[Batch | BadRows]:
-        xid, at = int(seen.snapshot.partition(":")[0]), 0
+        xid, at = oldest_of(seen), 0
         for page in pages:
             of_page = left[at : at + page.count]
             at += page.count

@@ -2,7 +2,8 @@
 
 The log tells a change only if its publication had the table when the change was written, whenever its transaction
 commits. So a transaction that has written a table before, and commits behind the snapshot in which the table is read,
-would have rows in neither. A slot that is made behind the publication waits for such transactions itself.
+would have rows in neither. A slot that is made behind the publication waits for such transactions itself. A log that
+goes on is followed at once, and only chunks of its tables wait.
 """
 
 from __future__ import annotations
@@ -29,13 +30,18 @@ def wait_for_writers(database: Database, publication: str, waits: Callable[[floa
     did.
     """
     what = f"Publication {publication} may lack changes that are not committed yet"
-    wait, before = OpenTransactionWait(what), _asked(database, _NEXT)
+    wait, before = OpenTransactionWait(what), next_transaction(database)
     while _asked(database, _OLDEST) < before:
         wait.goes_on(database)
         if not waits(_LOOK_S):
             raise RetriableError(
                 f"{what}: it waits for {those_of(database)}.", fix="End them, or wait longer by handover.settle."
             )
+
+
+def next_transaction(database: Database) -> int:
+    """Return the number that the next transaction will get. Those that are open have lower ones."""
+    return _asked(database, _NEXT)
 
 
 def _asked(database: Database, statement: sa.TextClause) -> int:

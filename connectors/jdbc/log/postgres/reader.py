@@ -20,7 +20,7 @@ from connectors.jdbc.log.postgres.changes import ChangeEvents
 from connectors.jdbc.log.postgres.chunks import PostgresChunks
 from connectors.jdbc.log.postgres.first_read import Page, TableEnd, marked
 from connectors.jdbc.log.postgres.notes import TellsNotes
-from connectors.jdbc.log.postgres.open_writers import wait_for_writers
+from connectors.jdbc.log.postgres.open_writers import next_transaction, wait_for_writers
 from connectors.jdbc.log.postgres.pgoutput import LogState
 from connectors.jdbc.log.postgres.segments import order_of
 from connectors.jdbc.log.postgres.snapshot import TableSnapshot
@@ -108,8 +108,7 @@ class PostgresLog:
         signals = () if self._options.signal_table is None else (self._options.signal_table,)
         published = [*dict.fromkeys((*self._session.tables, *signals))]
         goes_on = self.position is not None and not self._begins
-        if publication.ensure_publication(self._database, config, published, goes_on=goes_on) and goes_on:
-            self._wait_for_writers()
+        publication.ensure_publication(self._database, config, published, goes_on=goes_on)
         publication.warn_of_what_is_not_published(self._database, config, self._session.tables)
         self._partitions |= publication.partitions_among(self._database, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
@@ -117,7 +116,7 @@ class PostgresLog:
         tables = self._planning(self._database, config)
         events = ChangeEvents(tables, config, name, self._session.chooses, self._options, notes=self._notes)
         events.chunked = chunked = ChunkedReading(
-            PostgresChunks(self._snapshot, tables, events, self._here),
+            PostgresChunks(self._snapshot, tables, events, self._here, next_transaction(self._database)),
             lambda: self._session.tables,
             progress=self._progress,
             chunk_rows=self._options.chunk_rows,
