@@ -22,6 +22,7 @@ from connectors.jdbc.log.mysql.flavour import MARIADB, MYSQL
 from connectors.jdbc.log.mysql.row_order import OrderColumn, RowOrder
 from connectors.jdbc.log.mysql.snapshot import executed_gtids
 from connectors.jdbc.log.postgres.delivered_transactions import DeliveredTransactions
+from connectors.jdbc.log.postgres.open_writers import whole_number
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.types import Raw
 
@@ -161,3 +162,13 @@ def test_a_set_tells_what_it_lacks_of_another():
     assert ours.lacks(GtidSet({ONE: f"{ONE}:4-5:7"})) is None
     assert ours.lacks(GtidSet({ONE: f"{ONE}:4-7"})) == f"{ONE}:4-7"
     assert ours.lacks(GtidSet({ONE: f"{ONE}:2"})) == f"{ONE}:2"
+
+
+@pytest.mark.parametrize(
+    ("number", "following", "whole"),
+    [
+        (5, 10, 5), (2, 2**32 + 3, 2**32 + 2), (2**32 - 2, 2**32 + 3, 2**32 - 2), (3, 2**32 + 3, 3), (9, 3, 0),
+    ],
+)  # fmt: skip
+def test_the_number_of_a_past_transaction_is_told_by_its_lower_bits(number: int, following: int, whole: int) -> None:
+    assert whole_number(number, following) == whole

@@ -21,7 +21,7 @@ from connectors.jdbc.database.open_sessions import those_of, told_wait
 from connectors.jdbc.log.bulk.log_bulk import Keyed, Rows, Shared, behind
 from connectors.jdbc.log.postgres import publication, slot_setup
 from connectors.jdbc.log.postgres.changes import ChangeEvents
-from connectors.jdbc.log.postgres.open_writers import wait_for_writers
+from connectors.jdbc.log.postgres.open_writers import next_transaction, wait_for_writers
 from connectors.jdbc.log.postgres.segments import order_of
 from connectors.jdbc.log.postgres.snapshot import LATER, TableSnapshot, WrittenAnewError
 from connectors.jdbc.log.postgres.stream import ReplicationStream
@@ -86,7 +86,7 @@ class PostgresBulk:
                 fix="Stop the connector that reads it, or name another slot.",
             )
         # Nothing tells if this call or an earlier one, which then failed, added tables to the publication.
-        wait_for_writers(self.database, self._config.publication_name, deadline.wait)
+        wait_for_writers(self.database, self._config.publication_name, next_transaction(self.database), deadline.wait)
         return self._begun(slot.confirmed_lsn)
 
     def _begun(self, lsn: int) -> list[SourcePosition]:

@@ -21,7 +21,7 @@ from connectors.jdbc.log.shared.snapshot_visibility import SnapshotVisibility
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.values.unconvertible_rows import BadRows
 
-_UNPUBLISHED_REASON = "which was open when the reading began, and may have written to it before it was published"
+_UNPUBLISHED_REASON = "which may have written to it before it was published"
 
 
 def oldest_of(seen: SnapshotVisibility) -> int:

@@ -95,10 +95,11 @@ def publication_problems(
 
 def ensure_publication(
     database: Database, config: JdbcSourceConfig, tables: Sequence[TableName], *, goes_on: bool = False
-) -> None:
+) -> bool:
     """Make the publication, or add the tables that it lacks, as publication.autocreate.mode says.
 
-    With `goes_on` the log was read before, so that a publication which is not there was dropped.
+    Return True if it was made or changed. With `goes_on` the log was read before, so that a publication which is not
+    there was dropped.
     ConnectError: the publication tells changes of the tables by other names.
     """
     name = _quoted(config.publication_name)
@@ -119,7 +120,7 @@ def ensure_publication(
         command = f"ALTER PUBLICATION {name} ADD TABLE {missing}" if missing else None
     database.end_transaction()
     if command is None:
-        return
+        return False
     fix = (
         "Grant CREATE on the database and make the user the owner of the tables and the publication, or let an "
         f"administrator run: {command}; and set publication.autocreate.mode=disabled."
@@ -140,6 +141,7 @@ def ensure_publication(
     with database.errors.translated(f"making publication {config.publication_name}", fix):
         database.connection.exec_driver_sql(command.replace("%", "%%"))
         database.connection.commit()
+    return True
 
 
 def partitions_among(database: Database, tables: Sequence[TableName]) -> frozenset[TableName]:

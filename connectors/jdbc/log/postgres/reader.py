@@ -20,7 +20,7 @@ from connectors.jdbc.log.postgres.changes import ChangeEvents
 from connectors.jdbc.log.postgres.chunks import PostgresChunks
 from connectors.jdbc.log.postgres.first_read import Page, TableEnd, marked
 from connectors.jdbc.log.postgres.notes import TellsNotes
-from connectors.jdbc.log.postgres.open_writers import next_transaction, wait_for_writers
+from connectors.jdbc.log.postgres.open_writers import published_at, wait_for_writers
 from connectors.jdbc.log.postgres.pgoutput import LogState
 from connectors.jdbc.log.postgres.segments import order_of
 from connectors.jdbc.log.postgres.snapshot import TableSnapshot
@@ -83,6 +83,7 @@ class PostgresLog:
         self._watch_at_s = 0.0
         self._partitions: frozenset[TableName] = frozenset()
         self._warned = False
+        self._published_at = 0
         offset = stored(partition_of(session.config.topic_prefix))
         self.position = resumed(offset, read_offset)
         self._progress, self._is_unstored = resumed(offset, progress_of) or Progress(), False
@@ -108,7 +109,8 @@ class PostgresLog:
         signals = () if self._options.signal_table is None else (self._options.signal_table,)
         published = [*dict.fromkeys((*self._session.tables, *signals))]
         goes_on = self.position is not None and not self._begins
-        publication.ensure_publication(self._database, config, published, goes_on=goes_on)
+        is_changed = publication.ensure_publication(self._database, config, published, goes_on=goes_on)
+        self._published_at = published_at(self._database, config.publication_name, is_changed=is_changed)
         publication.warn_of_what_is_not_published(self._database, config, self._session.tables)
         self._partitions |= publication.partitions_among(self._database, self._session.tables)
         name = str(self._database.scalar(sa.text("SELECT current_database()"), "asking for the database's name"))
@@ -116,7 +118,7 @@ class PostgresLog:
         tables = self._planning(self._database, config)
         events = ChangeEvents(tables, config, name, self._session.chooses, self._options, notes=self._notes)
         events.chunked = chunked = ChunkedReading(
-            PostgresChunks(self._snapshot, tables, events, self._here, next_transaction(self._database)),
+            PostgresChunks(self._snapshot, tables, events, self._here, self._published_at),
             lambda: self._session.tables,
             progress=self._progress,
             chunk_rows=self._options.chunk_rows,
@@ -190,17 +192,15 @@ class PostgresLog:
         return exported
 
     def _begun_at(self, slot: slot_setup.Slot) -> int:
-        """Return where the log of a slot begins that was there before, once its tables may be read."""
+        """Return where the log of a slot begins that was there before, once its tables may be read.
+
+        RetriableError: the task is to stop.
+        """
         if self._config.snapshot_mode not in _NO_SNAPSHOT:
             # The slot may be older than the publication, or than a table's place in it.
-            self._wait_for_writers()
+            stopping, name = self._session.stopping, self._config.publication_name
+            wait_for_writers(self._database, name, self._published_at, lambda time_s: not stopping.wait(time_s))
         return slot.confirmed_lsn
-
-    def _wait_for_writers(self) -> None:
-        """Wait for transactions of which the publication may lack changes. RetriableError: the task is to stop."""
-        wait_for_writers(
-            self._database, self._config.publication_name, lambda time_s: not self._session.stopping.wait(time_s)
-        )
 
     def _on_timeline(self, position: LogPosition, timeline: int, slot_lsn: int) -> LogPosition:
         """Return the place to go on from on the server's timeline, and tell of what it does not hold."""
