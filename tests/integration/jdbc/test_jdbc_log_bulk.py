@@ -98,6 +98,12 @@ def open_at(run: LogRun, positions: list[SourcePosition], **changed: object) -> 
     run.open()
 
 
+def read_up_to(split: Split, batch: Batch) -> ReadSplit:
+    """Return the split as it is stored once a batch of it is written."""
+    assert batch.position is not None
+    return ReadSplit(split, dict(batch.position.offset or {}))
+
+
 def content(run: LogRun) -> dict[int, int]:
     with run.server.engine.connect() as connection:
         return {row[0]: row[1] for row in connection.exec_driver_sql(f"SELECT id, version FROM {run.server.table}")}
@@ -156,41 +162,6 @@ def read_and_follow(server: Server, *, fenced: bool) -> None:
 
 
 @pytest.mark.parametrize("server", ["postgres"], indirect=True)
-@pytest.mark.parametrize("reads", ["the job", "the connector"])
-def test_no_row_is_lost_of_a_transaction_that_was_open_when_its_table_joined_the_publication(
-    server: Server, reads: str, caplog: pytest.LogCaptureFixture
-):
-    fill(server, 20)
-    server.run(
-        "CREATE TABLE {t}_other (id INT PRIMARY KEY)",
-        f"CREATE PUBLICATION {server.table} FOR TABLE {{t}}_other",
-    )
-    server.run(f"SELECT pg_create_logical_replication_slot('{server.table}', 'pgoutput')")
-    with log_run(server, max__batch__size=10) as run, server.engine.connect() as late:
-        late.exec_driver_sql(f"INSERT INTO {server.table} VALUES (1000, 0)")
-        if reads == "the connector":
-            run.open()
-            run.until(lambda: run.events or "it waits for the open transactions of" in caplog.text)
-            assert not run.events
-            late.commit()
-            run.until(lambda: content(run) == rebuilt(run))
-            return
-        planned = connector(run)
-        plan = planned.plan_bulk(SplitSize(10, 2**20), Deadline.after(60))
-        for _ in range(2):  # the publication has the table when it is asked for again
-            with pytest.raises(RetriableError, match="it waits for the open transactions of"):
-                planned.begin_bulk(plan, Deadline.after(1))
-        late.commit()
-        begun, done = planned.begin_bulk(plan, Deadline.after(60)), []
-        for split in plan.splits:
-            for batch in read(planned, split):
-                take(run, batch)
-            done.append(ReadSplit(split, batch.position.offset))  # type: ignore[union-attr, arg-type]
-        follow(run, list(planned.following_behind(begun, done)))
-        assert 1000 in rebuilt(run)
-
-
-@pytest.mark.parametrize("server", ["postgres"], indirect=True)
 def test_in_one_snapshot_all_rows_are_of_one_moment_and_each_change_behind_it_comes_once(server: Server):
     fill(server)
     insert_pair(server)
@@ -245,7 +216,7 @@ def test_behind_a_snapshot_that_is_gone_the_rest_is_read_in_later_ones_with_each
         for split, place in ((second, None), (first, after)):
             for batch in read(planned, split, place):
                 take(run, batch)
-            done.append(ReadSplit(split, batch.position.offset))  # type: ignore[union-attr, arg-type]
+            done.append(read_up_to(split, batch))
         assert {version for _, _, version in changes(run)} == {0, 1 if ends == "its session" else 2}
         follow(run, list(planned.following_behind(begun, done)))
         require_order(changes(run))
@@ -278,7 +249,7 @@ def test_a_table_with_another_key_is_one_split_that_goes_on_where_it_was(server:
         for batch in read(planned, split, first.position.offset):  # type: ignore[union-attr]
             take(run, batch)
         assert len(run.events) == 51, "the row that moved was read at both places"
-        done = ReadSplit(split, batch.position.offset)  # type: ignore[union-attr, arg-type]
+        done = read_up_to(split, batch)
         follow(run, list(planned.following_behind(begun, [done])))
         require_order(changes(run))
 
@@ -303,7 +274,7 @@ def test_a_chunk_with_more_rows_than_planned_is_cut_and_an_empty_table_is_follow
         for piece in reversed(rest):
             for batch in read(planned, piece):
                 take(run, batch)
-            done.append(ReadSplit(piece, batch.position.offset))  # type: ignore[union-attr, arg-type]
+            done.append(read_up_to(piece, batch))
         assert len(run.events) == 100
         follow(run, list(planned.following_behind(begun, done)))
         assert len(run.events) == 110, "the changes of rows that were read before them"
@@ -320,7 +291,7 @@ def test_columns_that_a_table_had_when_the_job_began_are_known_to_the_connector_
         done = []
         for split in plan.splits:
             *_, last = read(planned, split)
-            done.append(ReadSplit(split, last.position.offset))  # type: ignore[union-attr, arg-type]
+            done.append(read_up_to(split, last))
         server.run(
             "INSERT INTO {t} VALUES (2, 5)",
             "ALTER TABLE {t} CHANGE version other BIGINT UNSIGNED, ADD version BIGINT FIRST",
