@@ -27,7 +27,12 @@ def check_policy(topic: InternalTopic, policy: str) -> None:
 
 
 def check_size(topic: InternalTopic, found: TopicDescription) -> None:
-    """Raise ConfigError if the topic has other partitions, or fewer replicas, than it must have."""
+    """Raise ConfigError if the topic has fewer partitions or replicas than are asked for, or several partitions where
+    one is needed.
+
+    More slots than are asked for are fine: partitions may be added while workers run, which must be able to start again
+    before their files say the new number.
+    """
     name, factor_key = topic.spec.name, _factor_key(topic)
     if "replicas" in topic.explicit and found.replication_factor < topic.spec.replication_factor:
         raise ConfigError(
@@ -38,12 +43,11 @@ def check_size(topic: InternalTopic, found: TopicDescription) -> None:
             fix="Give the topic more replicas (kafka-reassign-partitions.sh), or set "
             f"{factor_key}={found.replication_factor}.",
         )
-    if "partitions" in topic.explicit and found.partitions != topic.spec.partitions:
+    if "partitions" in topic.explicit and found.partitions < topic.spec.partitions:
         raise ConfigError(
-            f"Topic '{name}' has {found.partitions} partitions, but slots={topic.spec.partitions} is asked for, and "
-            "their number is fixed when the topic is made.",
+            f"Topic '{name}' has {found.partitions} partitions, but slots={topic.spec.partitions} is asked for.",
             key="slots",
-            fix=f"Set slots={found.partitions}, or stop all workers and delete the topic.",
+            fix=f"Set slots={found.partitions}, or give the topic more partitions (kafka-topics.sh --alter).",
         )
     if topic.single_partition and found.partitions > 1:
         raise ConfigError(

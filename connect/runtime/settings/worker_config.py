@@ -271,7 +271,10 @@ class WorkerConfig(RestKeys, AlertKeys, EncryptionKeys):
         importance="low",
     )
     slots: Annotated[Int, at_least(1)] = key(
-        "slots", SLOTS_DEFAULT, doc="Partitions of the slots topic, fixed when it is made.", importance="low"
+        "slots",
+        SLOTS_DEFAULT,
+        doc="Partitions of the slots topic when it is made; more may be added later.",
+        importance="low",
     )
     auto_restart_enabled: Boolean = key(
         "auto.restart.enabled", True, doc="Restart failed connectors and tasks on their own.", group="Common"

@@ -69,6 +69,8 @@ def test_missing_topics_are_refused_where_none_may_be_made(worker_keys, start_wo
 def test_what_nobody_asked_for_is_no_reason_to_refuse(worker_keys, start_worker, make_topic):
     make_topic(worker_keys[OFFSET], 3)
     make_topic(worker_keys[STATUS], 1)
+    # Somebody has added slots, and the workers' files do not say so yet.
+    make_topic(f"{worker_keys['group.id']}-slots", int(worker_keys["slots"]) + 2)
     del worker_keys["status.storage.replication.factor"]
     assert start_worker().ready().call("GET", "/health").status_code == 200
 

@@ -55,6 +55,12 @@ def test_a_sound_system_has_no_findings():
 
 
 @pytest.mark.quick
+def test_slots_that_were_added_are_no_finding():
+    slots = with_topic("g-slots", topic(3, cleanup_policy="compact"))
+    assert examined(replace(slots, worker=with_keys(slots="1").worker)) == []
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize("fault", ALL)
 def test_a_fault_is_found_with_its_fix(fault):
     facts, severity, evidence, fix = ALL[fault]
