@@ -272,19 +272,23 @@ def _placement(name: str, value: bytes | None) -> PlacementRecord:
     if value is None:
         return PlacementRecord(name, None)
     slots = member(json_object(value), "slots", list)
-    if not all(s is None or type(s) is int for s in slots):
-        raise RecordFormatError("a slot is neither an integer nor null")
+    if not all(s is None or _is_slot(s) for s in slots):
+        raise RecordFormatError("a slot is neither a number from 0 on nor null")
     return PlacementRecord(name, tuple(slots))
 
 
 def _worker(worker_id: str, value: bytes | None) -> WorkerRecord:
     members = _present(value)
     slots = member(members, "slots", list)
-    if not all(type(s) is int for s in slots):
-        raise RecordFormatError("a slot is not an integer")
+    if not all(map(_is_slot, slots)):
+        raise RecordFormatError("a slot is not a number from 0 on")
     process = member(members, "process", int) if "process" in members else 0
     in_transactions = members.get("transactions") is True
     return WorkerRecord(worker_id, member(members, "url", str), tuple(slots), process, in_transactions)
+
+
+def _is_slot(value: object) -> bool:
+    return type(value) is int and value >= 0
 
 
 def _history(text: str, value: bytes | None) -> ConfigHistoryRecord:

@@ -111,6 +111,8 @@ def test_a_target_state_of_an_old_worker_is_understood():
         (b"target-state-a", b'{"state.v2":"FLYING"}'),
         (b"restart-connector-a", None),
         (b"placement-a", b'{"slots":["x"]}'),
+        (b"placement-a", b'{"slots":[0,-1]}'),
+        (b"worker-a", b'{"url":"http://a","slots":[-5,0]}'),
         (b"connector-a", b'{"properties":{"x":"\\ud83d"}}'),
         (b"connector-a", b'{"properties":' * 10_000),
         (b"tasks-fencing-a", b'{"task-count":1000000000}'),
