@@ -14,6 +14,7 @@ from connect.cluster.loop.connector_calls import ConnectorCalls, Positions
 from connect.cluster.loop.event_loop import EventLoop
 from connect.cluster.loop.futures import mapped
 from connect.cluster.model.connector_values import Checked, TaskPlan
+from connect.cluster.model.request_errors import UnavailableError
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.runtime.task.messages import CallResult, Method
 
@@ -35,9 +36,12 @@ class Asking:
         count: int = 0,
         asker: str = "",
     ) -> Future[CallResult]:
-        """Ask a connector; the future ends in time, with an answer or an error. See `ConnectorCalls.ask`."""
+        """Ask a connector; the future ends in time, with an answer or an error. See `ConnectorCalls.ask`.
+
+        UnavailableError: the connector could not be asked, as the worker ends or is out of its group.
+        """
         begin = partial(self._calls.ask, method, config, timeout_s, positions, count=count, asker=asker)
-        return self._loop.begin(f"asking a connector: {method}", begin)
+        return mapped(self._loop.begin(f"asking a connector: {method}", begin), _available)
 
 
 class HerderTrials:
@@ -62,6 +66,12 @@ class HerderTrials:
     def plan(self, name: str, config: Mapping[str, str], timeout_s: float, asker: str) -> Future[TaskPlan]:
         """Return the tasks that a configuration would lead to, and the topics that are missing."""
         return self._dry_run.plan(name, config, timeout_s, asker)
+
+
+def _available(result: CallResult) -> CallResult:
+    if result.unavailable:
+        raise UnavailableError(str(result.error))
+    return result
 
 
 def _validated(result: CallResult) -> ConfigInfos:

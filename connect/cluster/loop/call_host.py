@@ -14,6 +14,7 @@ from connect.cluster.hosts.host_pool import Launch
 from connect.cluster.hosts.host_watch import MIB, MemoryLimit, require_memory
 from connect.cluster.hosts.supervisor import Post
 from connect.cluster.hosts.task_host import Host
+from connect.cluster.loop.event_loop import ENDING
 from connect.runtime.settings.worker_config import WorkerConfig
 from connect.runtime.task.messages import Call, CallResult, Message
 
@@ -31,11 +32,14 @@ class Asked:
     overdue_s: float
     tries: int = 1
 
-    def fail(self, text: str, host: Host) -> None:
-        """Answer with an error, and with what the host's threads did as it ended."""
+    def fail(self, text: str, host: Host, *, unavailable: bool = False) -> None:
+        """Answer with an error, and with what the host's threads did as it ended.
+
+        `unavailable` says that the worker is the reason, and not the connector.
+        """
         stacks = host.crash_report.stacks
         trace = f"{text}\nThe threads of that process, as it ended:\n{stacks}" if stacks else text
-        self.answer.set_result(CallResult(self.call.id, error=text, trace=trace))
+        self.answer.set_result(CallResult(self.call.id, error=text, trace=trace, unavailable=unavailable))
 
 
 class CallsListener(Protocol):
@@ -136,7 +140,7 @@ class CallHost:
         """Fail all open questions, as the worker ends and nobody waits for answers any more."""
         while self._asked:
             number, asked = self._asked.popitem()
-            asked.answer.set_result(CallResult(number, error="Worker is shutting down"))
+            asked.answer.set_result(CallResult(number, error=ENDING, unavailable=True))
 
     def close(self) -> None:
         """Ask the process to end."""

@@ -121,7 +121,8 @@ class ConnectorCalls:
             asked.fail(f"{named} did not answer {asked.call.method} within {asked.call.timeout_s:.3g} s.", host)
         for asked in others:
             if asked.tries >= TRIES and not overdue:
-                asked.fail(f"The process that ran the connector's {asked.call.method} (pid {host.pid}) {reason}.", host)
+                text = f"The process that ran the connector's {asked.call.method} (pid {host.pid}) {reason}."
+                asked.fail(text, host, unavailable=reason == LEASE_OVER)
                 continue
             # A host that an overdue call has cost counts as no try of the other calls.
             now_s = self._clock_s()

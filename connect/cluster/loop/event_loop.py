@@ -14,8 +14,10 @@ from typing import Final, NamedTuple, TypeVar
 
 from connect.api.errors import RetriableError
 from connect.cluster.loop.futures import follow
+from connect.cluster.model.request_errors import UnavailableError
 from connect.cluster.model.statuses import Stage
 
+ENDING: Final = "The worker is shutting down"
 RETRY_S: Final = 1.0
 """After an error, `reconcile` is called again so much later."""
 
@@ -72,7 +74,7 @@ class EventLoop:
         """Run a call as soon as possible; the future tells the outcome. From any thread."""
         future: Future[_T] = Future()
         if self._stopping.is_set():
-            future.set_exception(RuntimeError("Worker is shutting down"))
+            future.set_exception(UnavailableError(ENDING))
             return future
 
         def step() -> None:

@@ -35,5 +35,15 @@ class NotLeaderError(ConflictError):
         self.leader_url = leader_url
 
 
+class UnavailableError(ConflictError):
+    """Raised if this worker cannot carry the request out now, as it ends or is out of its group.
+
+    Nothing is wrong with the request: it may be sent again, to this worker later or to another one now.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason.rstrip('.')}. Send the request again, or to another worker.")
+
+
 class FailedRequestError(RequestError):
     """Raised if the request was right and could not be carried out."""

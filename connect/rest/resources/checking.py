@@ -12,7 +12,7 @@ from dataclasses import replace
 from aiohttp import web
 
 from connect.api.errors import ConfigProblem, ConnectError
-from connect.cluster.model.request_errors import NotFoundError, RequestError
+from connect.cluster.model.request_errors import NotFoundError, RequestError, UnavailableError
 from connect.cluster.model.validation_infos import ConfigInfos
 from connect.cluster.validation.check import with_nulls
 from connect.cluster.validation.size import is_large
@@ -31,7 +31,8 @@ _IN_HOST = "The check in a task host (values of config providers, matches of top
 async def checked(request: web.Request, config: Mapping[str, str | None]) -> ConfigInfos:
     """Return the configuration's keys with everything that is wrong with them, in texts without secrets.
 
-    A check that cannot be made counts as an error of `connector.class`; it does not let the request fail.
+    A check that cannot be made counts as an error of `connector.class`; it does not let the request fail, unless the
+    worker that would make it ends or is out of its group. HttpError 409 says so.
     """
     secrets = context_of(request).secrets
     try:
@@ -54,6 +55,8 @@ async def _checked(request: web.Request, config: Mapping[str, str | None]) -> Co
         found = await within(context.operations.trials.check(given, timeout_s, asker_of(request)), timeout_s + GRACE_S)
     except (WaitTimeoutError, TimeoutError):
         return _not_tried(infos, f"did not end in {timeout_s:.0f} s, so whether it would work is not known")
+    except UnavailableError:
+        raise  # the next worker may find nothing wrong with this configuration
     except (ConnectError, RequestError) as error:
         return _not_tried(infos, f"could not be run: {error}")
     infos = infos.with_errors({key or CLASS: messages for key, messages in found.problems.items() if messages})

@@ -178,7 +178,8 @@ class CallResult:
 
     The value of task_configs is a list of maps, that of check a list of notes, and that of clean_up what stays.
     `again_s` comes with task_configs: the answer is good for so many seconds, or as long as the configuration if it is
-    None. `retriable` says that the error may go away by itself.
+    None. `retriable` says that the error may go away by itself. `unavailable` says that the connector gave no answer
+    because the worker ends or is out of its group.
     """
 
     id: int
@@ -188,6 +189,7 @@ class CallResult:
     trace: str | None = None
     again_s: float | None = None
     retriable: bool = False
+    unavailable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import pytest
 
 from connect.cluster.loop import event_loop
 from connect.cluster.loop.event_loop import EventLoop
+from connect.cluster.model.request_errors import UnavailableError
 
 
 @pytest.fixture
@@ -115,5 +116,5 @@ def test_settling_that_fails_is_tried_again(monkeypatch):
 
 def test_what_is_asked_after_the_end_is_refused(loop):
     assert loop.stop(60)
-    with pytest.raises(RuntimeError, match="shutting down"):
+    with pytest.raises(UnavailableError, match="shutting down"):
         loop.submit("late", lambda: None).result(60)

@@ -9,7 +9,13 @@ from connect.api.errors import ConfigProblem
 from connect.cluster.leader import connector_runs
 from connect.cluster.model.config_records import ConnectorRecord, encode
 from connect.cluster.model.connector_values import Checked, TargetState
-from connect.cluster.model.request_errors import BadRequestError, ConflictError, NotFoundError, RequestError
+from connect.cluster.model.request_errors import (
+    BadRequestError,
+    ConflictError,
+    NotFoundError,
+    RequestError,
+    UnavailableError,
+)
 from connect.cluster.model.status_records import TaskStatusRecord
 from connect.cluster.model.status_records import encode as encode_status
 from connect.cluster.model.statuses import Status
@@ -354,7 +360,7 @@ def test_a_log_level_reaches_every_worker(world, herder):
 def test_requests_after_the_end_are_refused(start):
     herder = start()
     herder.stop(Deadline.after(60))
-    with pytest.raises(RuntimeError, match="shutting down"):
+    with pytest.raises(UnavailableError, match="shutting down"):
         herder.worker.ping().result(60)
 
 

@@ -270,12 +270,21 @@ def test_a_call_whose_process_dies_twice_is_given_up(bench):
     for host in (0, 1):
         bench.hosts[host].listener.ended(bench.hosts[host], "was ended by signal SIGSEGV")
     assert "SIGSEGV" in answer.result(0).error
+    assert not answer.result(0).unavailable
+
+
+def test_a_call_whose_process_ends_twice_with_the_lease_says_nothing_of_the_connector(bench):
+    answer = bench.calls.ask("check", {}, 5)
+    for host in (0, 1):
+        bench.hosts[host].listener.ended(bench.hosts[host], LEASE_OVER)
+    assert answer.result(0).unavailable
 
 
 def test_questions_without_an_answer_are_given_up_when_the_worker_ends(bench):
     asked = [bench.calls.ask("check", {}, 60.0) for _ in range(2)]
     bench.calls.give_up()
-    assert [future.result(0).error for future in asked] == ["Worker is shutting down"] * 2
+    said = [future.result(0) for future in asked]
+    assert [(one.error, one.unavailable) for one in said] == [("The worker is shutting down", True)] * 2
 
 
 def test_the_call_host_ends_when_nothing_is_asked(bench):

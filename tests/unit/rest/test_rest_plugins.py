@@ -20,6 +20,7 @@ from sample_plugins import (
 )
 
 from connect.api.errors import ConnectError
+from connect.cluster.model.request_errors import UnavailableError
 
 
 def test_plugins_are_listed_by_kind_and_name(rest: Rest) -> None:
@@ -135,6 +136,19 @@ def test_a_check_that_cannot_be_run_is_an_error_of_the_class(rest: Rest) -> None
     errors = {c["value"]["name"]: c["value"]["errors"] for c in found.json()["configs"] if c["value"]["errors"]}
     assert list(errors) == ["connector.class"]
     assert errors["connector.class"][0].endswith("could not be run: The driver is missing. Install it.")
+
+
+@pytest.mark.quick
+def test_a_worker_that_ends_says_nothing_of_a_configuration_and_asks_for_another_try(serve: ServerMaker) -> None:
+    rest = serve(worker={"config.providers": "file"})
+    ending = "The worker is shutting down. Send the request again, or to another worker."
+    path = "/connector-plugins/FileStreamSource/config/validate"
+    for part, topic in (("check_error", "t"), ("validate_error", "${file:/s:topic}")):
+        setattr(rest.operations, part, UnavailableError("The worker is shutting down"))
+        config = {"connector.class": FILE_SOURCE, "topic": topic}
+        refused(rest("POST", "/connectors", {"name": "n", "config": config}), 409, ending)
+        refused(rest("PUT", path, {**config, "connector.class": "FileStreamSource", "name": "n"}), 409, ending)
+    assert rest.get("/connectors") == []
 
 
 @pytest.mark.thorough
