@@ -143,6 +143,7 @@ def _cost_of(asked: _Asked, target: str, found: TableFacts | None, rate: TopicRa
     window_ms = parse_window(config.dedup_window)
     traffic = Traffic(
         rows_per_day, row_bytes, interval_s=config.interval_ms / 1000, batch_rows=config.max_records,
+        batch_bytes=max(1, config.buffer_max_bytes // 2),
         window_days=1.0 if window_ms is None else window_ms / _DAY_MS,
         load_s=CompactMode(config).batch_interval_s(topic=""), compact_s=config.compact_interval_ms / 1000,
         compact_percent=config.compact_percent, tasks=most_tasks(config) if asked.counts_tasks else 1,

@@ -44,6 +44,11 @@ def merge_bytes(
     return read + memories * LEAST_BYTES + (target.total_bytes if changes_rows else 0)
 
 
+def listing_and_deleting_bytes(log: Searched) -> int:
+    """Return the bytes that a compaction is billed for beside its MERGE: for the list of batches, and their DELETE."""
+    return max(LEAST_BYTES, log.named_bytes) + max(LEAST_BYTES, log.total_bytes)
+
+
 def insert_all_bytes(rows: int, row_bytes: int) -> int:
     """Return the bytes that insertAll is billed for."""
     return rows * max(LEAST_ROW_BYTES, row_bytes)

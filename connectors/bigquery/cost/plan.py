@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from connect.api.optional.costs import ModeCost
-from connectors.bigquery.cost.billing import Searched, insert_all_bytes, merge_bytes
+from connectors.bigquery.cost.billing import Searched, insert_all_bytes, listing_and_deleting_bytes, merge_bytes
 from connectors.bigquery.cost.prices import Prices
+from connectors.bigquery.settings.quotas import TABLE_LOADS_A_DAY, USABLE_LOADS_A_DAY
 
 DAY_S: Final = 86_400
 _GIB: Final = 2**30
@@ -43,16 +44,18 @@ class TableSize:
 class Traffic:
     """Tells how many rows come in a day, and how they are merged.
 
-    `key_bytes` are the bytes of a row's key, and `named_bytes` those of its key and order. `window_days` is the length
-    of dedup.window, or one day if none is set. With dedup.mode=compact a load job comes each `load_s` seconds, and the
-    log is merged after `compact_s` seconds, or when its rows are `compact_percent` percent of the table's. Each of so
-    many `tasks` may stage rows of its own for a merge, which also reads `memories` tables of remembered deletes.
+    A batch ends with `batch_rows` rows or `batch_bytes` bytes, also before its time. `key_bytes` are the bytes of a
+    row's key, and `named_bytes` those of its key and order. `window_days` is the length of dedup.window, or one day if
+    none is set. With dedup.mode=compact each task has a load job each `load_s` seconds, and the log is merged after
+    `compact_s` seconds, or when its rows are `compact_percent` percent of the table's. Each of so many `tasks` may
+    stage rows of its own for a merge, which also reads `memories` tables of remembered deletes.
     """
 
     rows_per_day: int
     row_bytes: int
     interval_s: float
     batch_rows: int
+    batch_bytes: float = math.inf
     key_bytes: int = 8
     named_bytes: int = 40
     window_days: float = 1.0
@@ -61,6 +64,22 @@ class Traffic:
     compact_percent: int = 25
     tasks: int = 1
     memories: int = 0
+
+    @property
+    def full_batches_a_day(self) -> float:
+        """Return how many batches of a day end before their time."""
+        return max(self.rows_per_day / self.batch_rows, self.rows_per_day * self.row_bytes / self.batch_bytes)
+
+    @property
+    def loads_a_day(self) -> float:
+        """Return how many load jobs a day the settings of dedup.mode=compact ask for, whatever quota there is."""
+        by_time = self.tasks * DAY_S / max(0.001, self.load_s)
+        return min(self.rows_per_day, max(by_time, self.full_batches_a_day))
+
+    @property
+    def is_paced(self) -> bool:
+        """Return True if batches of dedup.mode=compact wait for the quota of load jobs."""
+        return self.loads_a_day > USABLE_LOADS_A_DAY
 
 
 def plan(size: TableSize, traffic: Traffic, prices: Prices) -> Sequence[ModeCost]:
@@ -91,7 +110,7 @@ def as_set(costs: Sequence[ModeCost], mode: str, *, keeps_first: bool, has_windo
 def merges_a_day(traffic: Traffic, interval_s: float) -> int:
     """Return the most merges of a day: one per interval, more if batches fill up sooner, and none without rows."""
     by_time = DAY_S / max(1.0, interval_s)
-    return min(traffic.rows_per_day, math.ceil(max(by_time, traffic.rows_per_day / traffic.batch_rows)))
+    return min(traffic.rows_per_day, math.ceil(max(by_time, traffic.full_batches_a_day)))
 
 
 def compactions_a_day(size: TableSize, traffic: Traffic) -> float:
@@ -99,7 +118,7 @@ def compactions_a_day(size: TableSize, traffic: Traffic) -> float:
 
     It is merged once for each load job at most, and the part of an empty table is not known.
     """
-    loads = min(traffic.rows_per_day, DAY_S / max(1.0, traffic.load_s))
+    loads = min(traffic.loads_a_day, USABLE_LOADS_A_DAY)
     by_age = DAY_S / max(1.0, traffic.compact_s)
     by_share = traffic.rows_per_day * 100 / (size.rows * traffic.compact_percent) if size.rows else 0.0
     return min(loads, max(by_age, by_share))
@@ -121,22 +140,41 @@ def _within_window(size: TableSize, traffic: Traffic) -> Searched:
 
 
 def _compacted(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
-    """Yield the cost of the MERGEs of a day, each of which merges a log and deletes it. Load jobs are free."""
+    """Yield the cost of the compactions of a day, each of which lists a log, merges and deletes it. Loads are free."""
     times = compactions_a_day(size, traffic)
     parts = {f"compact, {_times(times)}": Searched(size.rows, size.total_bytes, traffic.named_bytes)}
     if size.partitions:
         parts[f"compact, window of {traffic.window_days:g}d"] = _within_window(size, traffic)
-    log = traffic.rows_per_day * traffic.row_bytes
+    rows = traffic.rows_per_day / times if times else 0
+    log = Searched(math.ceil(rows), math.ceil(rows * traffic.row_bytes), traffic.named_bytes)
     for name, searched in parts.items():
-        at_once = merge_bytes(searched, math.ceil(log / times), changes_rows=True) if log else 0
-        read = math.ceil(times * at_once) + log
+        at_once = merge_bytes(searched, log.total_bytes, changes_rows=True, memories=traffic.memories)
+        read = math.ceil(times * (at_once + listing_and_deleting_bytes(log)))
         usd = read / _TIB * prices.query_tib
         why = f"{_LATEST}, in a view at once; each query of the view reads key and order of all"
+        why += _told_of_loads(traffic)
         if prices.slots:
             usd = prices.slots * prices.slot_hour * 24
             why = f"{why}; the reservation's price, whatever is read"
-        freshness = f"{_duration(traffic.load_s)} + seconds"
+        freshness = f"{_duration(_load_interval_s(traffic))} + seconds"
+        at_once = at_once if times else 0
         yield ModeCost(name, read, usd, freshness, fits=False, is_lower_bound=True, why=why, bytes_at_once=at_once)
+
+
+def _load_interval_s(traffic: Traffic) -> float:
+    """Return the time between two load jobs of a task, which is longer than set where batches wait for the quota."""
+    paced_s = traffic.tasks * DAY_S / USABLE_LOADS_A_DAY
+    return max(traffic.load_s, paced_s) if traffic.is_paced else traffic.load_s
+
+
+def _told_of_loads(traffic: Traffic) -> str:
+    """Return words about the quota of load jobs if those of the settings exceed it; else an empty text."""
+    if not traffic.is_paced:
+        return ""
+    return (
+        f"; {traffic.loads_a_day:,.0f} load jobs a day are asked for, and BigQuery takes {TABLE_LOADS_A_DAY:,} of a "
+        "table: batches wait, so make them larger (dedup.merge.interval.ms, buffer.max.bytes)"
+    )
 
 
 def _windowed(size: TableSize, traffic: Traffic, prices: Prices) -> Iterator[ModeCost]:
@@ -167,6 +205,8 @@ def _merged(
     at_once = merge_bytes(searched, staged, changes_rows=changes_rows, **least) if times else 0
     read = times * at_once
     usd = read / _TIB * prices.query_tib
+    if times > DAY_S / max(1.0, interval_s):
+        why = f"{why}; {times:,} merges a day, as batches are full before their time"
     if prices.slots:
         usd = prices.slots * prices.slot_hour * 24
         why = f"{why}; the reservation's price, whatever is read"
@@ -200,4 +240,4 @@ def _times(a_day: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds:g} s"
+    return f"{round(seconds / 60, 1):g} min" if seconds >= 60 else f"{seconds:g} s"

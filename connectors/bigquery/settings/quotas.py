@@ -27,6 +27,8 @@ TABLE_LOADS_A_DAY: Final = 1_500
 PROJECT_LOADS_A_DAY: Final = 100_000
 _USABLE: Final = 0.9
 """The settings may plan with this part of a quota; the rest is kept for batches that fill before their time."""
+USABLE_LOADS_A_DAY: Final = _USABLE * TABLE_LOADS_A_DAY
+"""The settings may plan with so many load jobs a day of a table."""
 _PEAK: Final = 3
 """In the busiest minutes of a day so many times the mean rate is expected."""
 _MULTI_REGIONS: Final = frozenset({"us", "eu"})
@@ -86,12 +88,12 @@ def quota_sentences(loads: Loads) -> Iterator[str]:
     of_table = loads.tasks * DAY_S / interval_s
     whole = of_table * loads.tables
     tasks = "1 task" if loads.tasks == 1 else f"{loads.tasks} tasks"
-    if loads.are_lasting and of_table > _USABLE * TABLE_LOADS_A_DAY:
+    if loads.are_lasting and of_table > USABLE_LOADS_A_DAY:
         yield (
             f"{tasks} may load into a table each {interval_s:g} s, which is {of_table:,.0f} load jobs a "
             f"day, and BigQuery takes {TABLE_LOADS_A_DAY:,} of a table: batches will wait, and the metric "
             "load_quota_table_used_percent says how near it is. "
-            f"{_remedy(loads, loads.tasks * DAY_S / (_USABLE * TABLE_LOADS_A_DAY))}"
+            f"{_remedy(loads, loads.tasks * DAY_S / USABLE_LOADS_A_DAY)}"
         )
     if whole > _USABLE * PROJECT_LOADS_A_DAY:
         yield (

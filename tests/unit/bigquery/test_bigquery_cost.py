@@ -74,8 +74,8 @@ def test_the_example_of_the_readme_is_what_the_model_says():
     assert found["cdc"].is_lower_bound
     assert found["view"].is_lower_bound
     assert found["none, load jobs"].usd_per_day == 0
-    # 100 GiB, 40 bytes of each of its rows, and the log of a day twice: merged and deleted.
-    assert found["compact, once a day"].bytes_per_day == pytest.approx(144 * GIB, rel=0.002)
+    # 100 GiB, 40 bytes of each of its rows and of those of the log, and the log of a day twice: merged and deleted.
+    assert found["compact, once a day"].bytes_per_day == pytest.approx(144.7 * GIB, rel=0.002)
     assert [name for name, cost in found.items() if cost.fits] == ["compact, window of 1d"]
 
 
@@ -105,7 +105,8 @@ def test_a_log_that_soon_has_its_part_of_the_table_is_merged_as_soon():
     assert compactions_a_day(size, replace(daily, compact_percent=100)) == 2.0
     found = costs(size, daily)["compact, 8x a day"]
     log = 200_000_000 * 1024
-    assert found.bytes_per_day == pytest.approx(8 * (100 * GIB + 4 * 10**9) + 2 * log, rel=0.001)
+    # The log is merged and deleted, and 40 bytes of each of its rows are read for the list of batches.
+    assert found.bytes_per_day == pytest.approx(8 * (100 * GIB + 4 * 10**9) + 2 * log + 200_000_000 * 40, rel=0.001)
     assert found.bytes_at_once == pytest.approx(100 * GIB + 4 * 10**9 + log / 8, rel=0.001)
 
 
@@ -150,6 +151,30 @@ def test_a_table_without_partitions_has_no_window_and_no_records_cost_nothing():
 
 def test_full_batches_are_merged_before_their_time():
     assert merges_a_day(replace(RANDOM_KEYS, batch_rows=1000), 3600.0) == 100_000
+
+
+def test_batches_of_as_many_bytes_as_a_task_may_hold_are_merged_and_loaded_before_their_time():
+    # 102.4 GB come a day, in batches of 64 MiB, whatever the interval is.
+    found = costs(LARGE, replace(RANDOM_KEYS, batch_bytes=64 * 2**20, load_s=3600.0))
+    hourly = found["merge, every 60 min"]
+    assert hourly.usd_per_day == pytest.approx(found["merge, every 1.2 min"].usd_per_day)
+    assert "1,526 merges a day, as batches are full before their time" in hourly.why
+    compact = found["compact, once a day"]
+    assert "1,526 load jobs a day are asked for, and BigQuery takes 1,500 of a table: batches wait" in compact.why
+    assert "batches" not in costs(LARGE, replace(RANDOM_KEYS, batch_bytes=256 * 2**20))["compact, once a day"].why
+
+
+def test_more_load_jobs_than_a_table_takes_are_said_with_how_fresh_its_view_is():
+    small, often = TableSize(1000, 100_000), replace(RANDOM_KEYS, load_s=1.0)
+    (told,) = (cost for name, cost in costs(small, often).items() if name.startswith("compact"))
+    assert "86,400 load jobs a day are asked for, and BigQuery takes 1,500 of a table: batches wait" in told.why
+    assert (told.mode, told.freshness) == ("compact, 1,350x a day", "1.1 min + seconds")
+    (four,) = (cost for name, cost in costs(small, replace(often, tasks=4)).items() if name.startswith("compact"))
+    assert (four.mode, four.freshness) == ("compact, 1,350x a day", "4.3 min + seconds")
+    # 1,000 records a day need no more load jobs.
+    (few,) = (c for name, c in costs(small, replace(often, rows_per_day=1000)).items() if name.startswith("compact"))
+    assert "load jobs" not in few.why
+    assert few.freshness == "1 s + seconds"
 
 
 def test_slots_are_paid_whatever_is_read():
@@ -223,10 +248,10 @@ def facts_of(found: TableFacts | None, rows_per_day: int, **others: str) -> str:
 
 
 def test_what_a_new_table_will_cost_is_told_before_it_has_grown():
-    # 30 days of 100 M rows of 1,000 bytes are 3 TB, which 1,440 merges a day read: 24,600 USD, and 40 bytes of each
-    # row once more.
+    # 30 days of 100 M rows of 1,000 bytes are 3 TB, which 1,491 merges a day of 64 MiB each read: 25,400 USD, and 40
+    # bytes of each row once more.
     told = facts_of(None, 100_000_000)
-    assert "In 30 days, if it gets 100,000,000 rows more a day, a day of merge, every 1 min costs about 25," in told
+    assert "In 30 days, if it gets 100,000,000 rows more a day, a day of merge, every 1 min costs about 26,4" in told
     assert "USD, and of compact, once a day 18." in told
     assert "In 30 days" not in facts_of(None, 1000), "a table that stays small"
     assert "In 30 days" not in facts_of(None, 100_000_000, **{"dedup.mode": "compact"}), "what is set fits"

@@ -109,3 +109,31 @@ def test_the_money_told_for_a_day_is_near_what_its_statements_are_billed_for(ser
     (told,) = (cost for cost in costs if cost.is_set)
     billed_usd = sum(billed for _, _, billed in service.billed) / 2**40 * Prices().query_tib
     assert told.usd_per_day == pytest.approx(billed_usd, rel=0.1), f"{told.usd_per_day / billed_usd:.2f} times"
+
+
+@pytest.mark.parametrize("memories", [0, 1])
+def test_a_compaction_of_a_small_log_is_told_by_each_table_that_its_statements_name(monkeypatch, memories):
+    monkeypatch.setattr(jobs, "_FIRST_LOOK_S", 0.0001)
+    service, given = PlainBigQuery(Prompt(1)), {} if memories else {"dedup.tombstone.retention.ms": "0"}
+    Life(service, **given).load([Message(0, number, number, number) for number in range(9)])
+    compacting = Life(service, **given)
+    compacting.load([Message(0, 9, 0, 10**6)])
+    service.billed.clear()
+    compacting.writer.collect()
+    traffic = Traffic(1, 1, interval_s=60.0, batch_rows=1, memories=memories)
+    (told,) = (cost for cost in plan(TableSize(0, 0), traffic, Prices()) if cost.mode.startswith("compact"))
+    assert told.bytes_per_day == pytest.approx(sum(billed for _, _, billed in service.billed), rel=0.01)
+
+
+def test_a_merge_with_deletes_is_billed_for_the_memory_of_them_and_its_rows_once_more(monkeypatch):
+    """The README says so, as nothing tells beforehand how many batches have deletes."""
+    monkeypatch.setattr(jobs, "_FIRST_LOOK_S", 0.0001)
+    billed = []
+    for text in ("kept", None):
+        service = PlainBigQuery(Prompt(1))
+        life = Life(service, **{"dedup.mode": "merge"})
+        life.load([Message(0, 0, 0, 0)])
+        service.billed.clear()
+        life.load([Message(0, 1, 0, 1, text=text)])
+        billed.append(sum(one for _, _, one in service.billed))
+    assert billed[1] - billed[0] == 2 * billing.LEAST_BYTES
