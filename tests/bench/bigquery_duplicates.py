@@ -2,6 +2,7 @@
 
 Each message of the log comes twice, as from a producer without idempotence, and half of the log is read again, as after
 a crash before the commit. The figure is what the tables hold, so the emulated service answers as Google's would.
+`python -m tests.bench.bigquery_duplicates` prints the table.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import bigquery
+from rich.console import Console
 from rich.table import Table
 
 from connect.api import schema as s
@@ -98,3 +100,7 @@ def _batches(start: int) -> Iterator[Batch]:
             partition=PLACE.partition,
             consumed=Consumed(PLACE, pa.array(offsets, pa.int64()), offsets[-1] + 1),
         )
+
+
+if __name__ == "__main__":
+    Console().print(duplicates_table(measure_duplicates()))
