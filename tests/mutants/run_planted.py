@@ -2,9 +2,9 @@
 
 The tests are those marked `histories` or `attacks`, and those of hypothesis: their silence counts only if they find
 such defects. Histories draw seeds until one finds the defect or LIMIT_S is over, hypothesis what `make test` draws.
-A defect that names a theme is looked for by histories of this theme, of which others draw a share. What fails is run
-again without the defect: if it fails then, too, the machine may be too busy, and nothing is found. A run in which a
-service of the tests does not start says nothing of the product: it is done again, STARTS times at most.
+A defect that names a theme is looked for by histories of this theme, of which others draw a share. The test that fails
+is run again without the defect: if it fails then, too, the machine may be too busy, and nothing is found. A run in
+which a service of the tests does not start says nothing of the product: it is done again, STARTS times at most.
 Names given as arguments choose the defects that contain one of them.
 """
 
@@ -33,6 +33,8 @@ FOUND, NOT_FOUND, UNSURE = "found", "NOT FOUND", "UNSURE"
 """These words tell what came of a search. UNSURE: what failed with the defect fails without it, too."""
 _NOT_STARTED = re.compile(r"^E +\S*ServiceStartError: ", re.MULTILINE)
 _SEED = re.compile(rf"^E +again: {SEED}=(\d+) ", re.MULTILINE)
+_TEST = re.compile(r"^(?:FAILED|ERROR) (\S+\.py::[\w:]+(?:\[\S*\])?)(?: - .*)?$", re.MULTILINE)
+"""pytest's summary names the test that failed so. One whose id holds spaces is not told from the error behind it."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,9 @@ def search(tree: Path, defect: Mutant) -> Search:
     passed = said.count("as promised\n")
     if not failed:
         return Search(NOT_FOUND, passed)
-    error, seed = _error(said), _SEED.search(said)
-    fails_without, said = _fails(tree, defect.tests, {**settings, SEED: seed[1]} if seed else settings)
+    error, seed, test = _error(said), _SEED.search(said), _TEST.search(said)
+    tests = [test[1]] if test else defect.tests
+    fails_without, said = _fails(tree, tests, {**settings, SEED: seed[1]} if seed else settings)
     if fails_without:
         return Search(UNSURE, passed, f"{error}; without the defect: {_error(said)}")
     return Search(FOUND, passed, error)

@@ -26,6 +26,11 @@ def test_history():
         raise ServiceStartError("Gave up waiting for a broker.")
     assert {PROMISE}
 """
+ONCE = """
+@pytest.mark.histories
+def test_that_cannot_run_twice():
+    Path("ran").touch(exist_ok=False)
+"""
 DEFECT = Mutant("a defect", "product.py", "return 1", "return 2", ["test_it.py"])
 
 
@@ -39,6 +44,12 @@ def test_a_run_without_its_services_is_done_again(tmp_path: Path) -> None:
     done = search(tree(tmp_path, hindered=(0, 2)), DEFECT)
     assert (done.outcome, "assert 2 == 1" in done.error) == (FOUND, True), done
     assert "return 1" in (tmp_path / "product.py").read_text()
+
+
+def test_only_what_failed_is_run_again(tmp_path: Path) -> None:
+    file = tree(tmp_path) / "test_it.py"
+    file.write_text(file.read_text().replace("@pytest", f"{ONCE.strip()}\n@pytest"))
+    assert search(tmp_path, DEFECT).outcome == FOUND
 
 
 def test_services_that_never_start_are_no_answer(tmp_path: Path) -> None:
