@@ -31,7 +31,7 @@ MARKED = "histories or attacks or hypothesis"
 
 FOUND, NOT_FOUND, UNSURE = "found", "NOT FOUND", "UNSURE"
 """These words tell what came of a search. UNSURE: what failed with the defect fails without it, too."""
-_NOT_STARTED = re.compile(r"^E +\S*ServiceStartError: ", re.MULTILINE)
+_NOT_STARTED = re.compile(r"^E +\S*(?:ServiceStart|ServiceTimeout|PortTaken)Error: ", re.MULTILINE)
 _SEED = re.compile(rf"^E +again: {SEED}=(\d+) ", re.MULTILINE)
 _TEST = re.compile(r"^(?:FAILED|ERROR) (\S+\.py::[\w:]+(?:\[\S*\])?)(?: - .*)?$", re.MULTILINE)
 """pytest's summary names the test that failed so. One whose id holds spaces is not told from the error behind it."""
