@@ -38,6 +38,8 @@ LABEL = "kafka-connect-dedup-mode"
 AUTO = {"dedup.mode": "auto", "dedup.compact.percent": "1000000"}
 """Tables have a few rows here, so that a log would have its part of theirs with each row."""
 DAILY = {**AUTO, "dedup.compact.interval.ms": "86400000"}
+WEEKLY = {**AUTO, "dedup.compact.interval.ms": "604800000"}
+"""A compaction of a small log is dearer than one merge, so it costs less a day where it is seldom."""
 
 
 @pytest.fixture
@@ -162,7 +164,7 @@ def test_tasks_that_may_have_no_partition_of_a_table_do_not_make_it_dear(service
 def test_compact_is_not_chosen_where_its_view_would_have_the_name_of_another_topics_table(service):
     Life(service, **{"dedup.mode": "merge"}).load(runs_of(5)[0])
     service.drop("_orders_merges")
-    one = Life(service, **AUTO, topics="orders,orders_latest")
+    one = Life(service, **WEEKLY, topics="orders,orders_latest")
     dear = Prices(query_tib=10_000_000)
     choice = choice_for(one.config, one.warehouse, dear, "orders", 0.0)
     assert choice.mode == "merge"
@@ -170,7 +172,7 @@ def test_compact_is_not_chosen_where_its_view_would_have_the_name_of_another_top
     found = one.warehouse.table("orders")
     assert found is not None
     assert told_of_dear_merges(one.config, one.warehouse, dear, found, 0.0) == ""
-    other = Life(service, **AUTO, topics="orders,orders_latest", **{"dedup.view.suffix": "_now"})
+    other = Life(service, **WEEKLY, topics="orders,orders_latest", **{"dedup.view.suffix": "_now"})
     assert choice_for(other.config, other.warehouse, dear, "orders", 0.0).mode == "compact"
     assert "set dedup.mode=compact" in told_of_dear_merges(other.config, other.warehouse, dear, found, 0.0)
 
@@ -264,11 +266,11 @@ def test_the_choice_for_a_table_and_its_reason_are_noted_and_after_a_restart_too
 def test_a_table_that_has_grown_is_noted_with_what_its_merges_cost_now_and_the_mode_that_costs_less(
     service, monkeypatch
 ):
-    noted_by(service, monkeypatch, batch_of([Message(0, 0, 1, 0)]), **AUTO)
+    noted_by(service, monkeypatch, batch_of([Message(0, 0, 1, 0)]), **WEEKLY)
     monkeypatch.setattr(table_modes, "prices_of_config", lambda _: Prices(query_tib=10_000_000))
-    (told,) = noted_by(service, monkeypatch, **AUTO)
+    (told,) = noted_by(service, monkeypatch, **WEEKLY)
     assert "nothing was known of what would come. As it has grown, a day of merges costs about" in told
-    assert told.endswith("USD, of compact 0.00: set dedup.mode=compact, which keeps its rows, and read its view then.")
+    assert told.endswith("USD, of compact 68.12: set dedup.mode=compact, which keeps its rows, and read its view then.")
     assert mode_of(service) == "merge", "its user's word alone changes it"
 
 
@@ -283,7 +285,7 @@ def test_a_table_that_grows_dear_while_its_task_runs_is_noted_and_looked_at_four
     monkeypatch.setattr(sink, "open_warehouse", lambda _: Warehouse(Counting(service), PROJECT, DATASET, timeout_s=9))
     given = {
         "project": PROJECT, "defaultDataset": DATASET, "topics": "orders", "dedup.fields": "id",
-        "timePartitioningType": "NONE", "dedup.merge.interval.ms": "0", **AUTO,
+        "timePartitioningType": "NONE", "dedup.merge.interval.ms": "0", **WEEKLY,
     }  # fmt: skip
     clock, deadline = [100.0], Deadline.after(60)
     task, context = sink.BigQuerySinkTask(BigQuerySinkConfig.parse(given), lambda: clock[0]), FakeSinkContext()
