@@ -32,8 +32,8 @@ URL_BOUNDS = (
 )
 
 
-class ConnectionKeys(ConnectorConfig):
-    """Declares where the database is, and as which user to connect."""
+class AddressKeys(ConnectorConfig):
+    """Declares where the database is."""
 
     connection_url: Url = key(
         "connection.url", UrlText(""), importance="high", group=DATABASE,
@@ -48,30 +48,6 @@ class ConnectionKeys(ConnectorConfig):
     sqlalchemy_drivers: ListOf = key(
         KEY, (), from_worker=True, group=DATABASE,
         doc="Further drivers that the worker lets a SQLAlchemy URL name, and known ones with all of their parameters.",
-    )  # fmt: skip
-    connection_user: OptionalString = key(
-        "connection.user", None, importance="high", group=DATABASE, display_name="JDBC User", width="long",
-        doc="The database user.",
-    )  # fmt: skip
-    connection_password: OptionalPassword = key(
-        "connection.password", None, importance="high", group=DATABASE, display_name="JDBC Password", width="short",
-        doc="The database user's password.",
-    )  # fmt: skip
-    credentials_provider: ClassName = key(
-        "jdbc.credentials.provider.class", DEFAULT_CREDENTIALS, importance="low", group=DATABASE,
-        display_name="JDBC Credentials Provider Class", width="long",
-        doc="Only the default is known here: user and password come from the two keys above, which may name a config "
-        "provider.",
-    )  # fmt: skip
-    connection_attempts: Annotated[Int, at_least(1)] = key(
-        "connection.attempts", 3, importance="low", group=DATABASE,
-        display_name="JDBC connection attempts", width="short",
-        doc="How often a check tries to connect. A running task tries until errors.retry.timeout.",
-    )  # fmt: skip
-    connection_backoff_ms: Annotated[Long, at_least(0)] = key(
-        "connection.backoff.ms", 10000, importance="low", group=DATABASE,
-        display_name="JDBC connection backoff in milliseconds", width="short",
-        doc="The wait between two of these tries.",
     )  # fmt: skip
 
     def named_files(self) -> Iterator[tuple[str, str]]:
@@ -97,6 +73,40 @@ class ConnectionKeys(ConnectorConfig):
     def bounds_hosts(self) -> bool:
         """Return True if the worker's file limits the hosts that these settings may name."""
         return not self._hosts.are_all
+
+    @property
+    def driver_properties(self) -> dict[str, str]:
+        """Return the parameters that are given to the driver beside those of the URL: none."""
+        return {}
+
+
+class ConnectionKeys(AddressKeys):
+    """Declares where the database is, and as which user to connect."""
+
+    connection_user: OptionalString = key(
+        "connection.user", None, importance="high", group=DATABASE, display_name="JDBC User", width="long",
+        doc="The database user.",
+    )  # fmt: skip
+    connection_password: OptionalPassword = key(
+        "connection.password", None, importance="high", group=DATABASE, display_name="JDBC Password", width="short",
+        doc="The database user's password.",
+    )  # fmt: skip
+    credentials_provider: ClassName = key(
+        "jdbc.credentials.provider.class", DEFAULT_CREDENTIALS, importance="low", group=DATABASE,
+        display_name="JDBC Credentials Provider Class", width="long",
+        doc="Only the default is known here: user and password come from the two keys above, which may name a config "
+        "provider.",
+    )  # fmt: skip
+    connection_attempts: Annotated[Int, at_least(1)] = key(
+        "connection.attempts", 3, importance="low", group=DATABASE,
+        display_name="JDBC connection attempts", width="short",
+        doc="How often a check tries to connect. A running task tries until errors.retry.timeout.",
+    )  # fmt: skip
+    connection_backoff_ms: Annotated[Long, at_least(0)] = key(
+        "connection.backoff.ms", 10000, importance="low", group=DATABASE,
+        display_name="JDBC connection backoff in milliseconds", width="short",
+        doc="The wait between two of these tries.",
+    )  # fmt: skip
 
     @property
     def driver_properties(self) -> dict[str, str]:

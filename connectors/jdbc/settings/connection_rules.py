@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from connect.api.errors import ConfigProblem
 from connectors.jdbc.dialects.known import dialect_of, dialects, family
-from connectors.jdbc.settings.connection_keys import ConnectionKeys
+from connectors.jdbc.settings.connection_keys import AddressKeys, ConnectionKeys
 from connectors.jdbc.settings.drivers import driver_problems
 from connectors.jdbc.settings.url import parse
 
@@ -19,6 +19,11 @@ def connection_problems(config: ConnectionKeys) -> Iterator[ConfigProblem]:
             "Java credentials providers cannot run here: use connection.user and connection.password, with a config "
             "provider where they are secret.",
         )
+    yield from address_problems(config)
+
+
+def address_problems(config: AddressKeys) -> Iterator[ConfigProblem]:
+    """Yield each problem of the database's address; no text holds a value of the URL."""
     if not config.connection_url:
         yield ConfigProblem("connection.url", 'Missing required configuration "connection.url".')
         return
@@ -31,7 +36,7 @@ def connection_problems(config: ConnectionKeys) -> Iterator[ConfigProblem]:
         yield ConfigProblem("connection.url", f"connection.url: {text}.")
 
 
-def connection_notes(config: ConnectionKeys) -> Iterator[ConfigProblem]:
+def connection_notes(config: AddressKeys) -> Iterator[ConfigProblem]:
     """Yield where a URL means more or less here than in Java; no text holds a value of the URL."""
     try:
         url = parse(config.connection_url, config.driver_properties)
