@@ -1,4 +1,4 @@
-"""Declares the JDBC source and sink, and Debezium's sources. Code that needs a driver is named and not imported."""
+"""Declares the JDBC source and sink, and Debezium's connectors. Code that needs a driver is named and not imported."""
 
 from __future__ import annotations
 
@@ -64,8 +64,18 @@ SINK = Plugin(
     capabilities=frozenset({Capability.EXACTLY_ONCE, Capability.UPDATES, Capability.DELETES}),
 )
 
+DEBEZIUM_SINK = Plugin(
+    kind=PluginKind.SINK,
+    name="io.debezium.connector.jdbc.JdbcSinkConnector",
+    factory="connectors.jdbc.sink.debezium.connector:DebeziumSinkConnector",
+    config="connectors.jdbc.sink.debezium.config:DebeziumSinkConfig",
+    version=__version__,
+    doc="Writes change events and records to tables of an SQL database, with the settings of Debezium's JDBC sink.",
+    capabilities=frozenset({Capability.UPDATES, Capability.DELETES}),
+)
+
 
 @hookimpl
 def connect_plugins() -> list[Plugin]:
     """Return the plug-ins of this package."""
-    return [SOURCE, DEBEZIUM_POSTGRES, DEBEZIUM_MYSQL, DEBEZIUM_MARIADB, SINK]
+    return [SOURCE, DEBEZIUM_POSTGRES, DEBEZIUM_MYSQL, DEBEZIUM_MARIADB, SINK, DEBEZIUM_SINK]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import sqlalchemy as sa
 
@@ -21,6 +22,7 @@ from connectors.jdbc.sink.own_tables import WrittenOffsets
 from connectors.jdbc.sink.possible_repeats import FirstReads
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.settings.retries import Retries
+from connectors.jdbc.sink.target_tables import ColumnTypes
 from connectors.jdbc.sink.trial import TrialTables
 from connectors.jdbc.sink.writer import Admitted, Bad, TableWriter
 
@@ -68,11 +70,12 @@ class _LostError(RetriableError):
 class JdbcSinkTask(WriteThroughTask):
     """Puts each row into its table before `put` returns. Owned by the task thread."""
 
-    def __init__(self, config: JdbcSinkConfig) -> None:
+    def __init__(self, config: JdbcSinkConfig, new_columns: ColumnTypes | None = None) -> None:
+        """Connect to nothing. `new_columns` chooses types of new columns that differ from the engine's own."""
         super().__init__()
         self._config = config
         self._database = TargetDatabase(config)
-        self._writer = TableWriter(config, self._database)
+        self._writer = TableWriter(config, self._database, new_columns)
         self._retries = Retries(config.max_retries, config.retry_backoff_ms / 1000)
         self._once: OnceWriter | None = None
         self._reads = FirstReads()
@@ -110,11 +113,17 @@ class JdbcSinkTask(WriteThroughTask):
         self._database.close()
 
     def _written(self, batch: Batch, deadline: Deadline) -> Bad:
-        try:
+        with self._noted():
             if self._once is not None:
                 return self._once.write(batch, deadline)
             admitted = self._writer.admit(batch)
             return self._written_again(batch, admitted, deadline)
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Take note of a try that fails in the block as the database is away."""
+        try:
+            yield
         except _LostError:
             raise
         except RetriableError as error:

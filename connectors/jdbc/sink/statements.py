@@ -111,6 +111,10 @@ class SinkStatements(ABC):
             statement = sa.update(target.relation).where(_same_key(target, rows)).values(rows.bound(rows.values))
             connection.execute(statement, rows.records())
 
+    def empty(self, connection: sa.Connection, target: Target) -> None:
+        """Delete all rows of a table."""
+        connection.execute(sa.delete(target.relation))
+
     def folds(self, column: TargetColumn) -> bool:
         """Return True if the database may take different texts of a column for one, as those that differ in case."""
         del column

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy import schema as ddl
@@ -26,6 +26,13 @@ from connectors.jdbc.values.types import Raw, TypeRules, plan_column
 _log = logging.getLogger(__name__)
 NAME_PARTS: Final = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
 """Matches one part of a table's name; parts are separated by dots, and may be in quotes."""
+
+
+class ColumnTypes(Protocol):
+    """Chooses types of new columns."""
+
+    def of(self, member: Member) -> sa.types.TypeEngine[Any] | None:
+        """Return the type of a new column, or None if the statements' own choice is right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +116,16 @@ def table_name(config: JdbcSinkConfig, topic: str, writing: Writing) -> TableNam
 class TargetTables:
     """Keeps the tables of one configuration, and asks the catalog once for each. Owned by the task thread."""
 
-    def __init__(self, config: JdbcSinkConfig, database: TargetDatabase, statements: SinkStatements) -> None:
+    def __init__(
+        self,
+        config: JdbcSinkConfig,
+        database: TargetDatabase,
+        statements: SinkStatements,
+        new_columns: ColumnTypes | None = None,
+    ) -> None:
+        """Connect to nothing. `new_columns` chooses types of new columns that differ from those of `statements`."""
         self._config = config
+        self._new_columns = new_columns
         self._database = database
         self._statements = statements
         self._known: dict[str, Target] = {}
@@ -201,7 +216,8 @@ class TargetTables:
         return f"ALTER TABLE {table} {adds} {column}"
 
     def _column(self, member: Member) -> sa.Column[Any]:
-        kind = self._statements.column_type(member)
+        kind = None if self._new_columns is None else self._new_columns.of(member)
+        kind = kind or self._statements.column_type(member)
         default = member.schema.default
         writing = self._database.writing
         doing = f"A field becomes column {member.name!r}"

@@ -23,7 +23,7 @@ from connectors.jdbc.sink.refusals import RefusedRowsError
 from connectors.jdbc.sink.settings.config import JdbcSinkConfig
 from connectors.jdbc.sink.shape import Member, array_of, shape_of, written_fields
 from connectors.jdbc.sink.statements import SinkStatements, StatementRows
-from connectors.jdbc.sink.target_tables import Target, TargetTables
+from connectors.jdbc.sink.target_tables import ColumnTypes, Target, TargetTables
 from connectors.jdbc.sink.texts import Zones
 
 Bad = dict[int, Exception]
@@ -58,11 +58,13 @@ def statements_of(config: JdbcSinkConfig, database: TargetDatabase) -> SinkState
 class TableWriter:
     """Puts batches into tables. Owned by the task thread."""
 
-    def __init__(self, config: JdbcSinkConfig, database: TargetDatabase) -> None:
+    def __init__(
+        self, config: JdbcSinkConfig, database: TargetDatabase, new_columns: ColumnTypes | None = None
+    ) -> None:
         self._config = config
         self._statements = statements_of(config, database)
         self._database = database
-        self._targets = TargetTables(config, database, self._statements)
+        self._targets = TargetTables(config, database, self._statements, new_columns)
         self._looks_late = False
         self.may_be_there = False
         """True if rows may be in their table by an earlier try of the connector's own, and are not bad then."""
@@ -211,6 +213,12 @@ class TableWriter:
             batch, row = places[number]
             bad[batch][batches[batch].numbers[row]] = why
         return bad
+
+    def empty(self, connection: sa.Connection, topic: str) -> None:
+        """Delete all rows of a topic's table, if there is one."""
+        target = self._targets.find(topic)
+        if target is not None:
+            self._statements.empty(connection, target)
 
     def forget_tables(self) -> None:
         """Forget what is known of tables, so that the catalog is asked again."""

@@ -70,6 +70,10 @@ class MySqlStatements(SinkStatements):
         changes = ", ".join(f"{name}=VALUES({name})" for name in names)
         self._write(connection, target, rows, f" ON DUPLICATE KEY UPDATE {changes}")
 
+    def empty(self, connection: sa.Connection, target: Target) -> None:
+        """Truncate the table, which commits the transaction."""
+        connection.exec_driver_sql(f"TRUNCATE TABLE {quoted('`', *target.name)}")
+
     def folds(self, column: TargetColumn) -> bool:
         """Return True for texts, as a collation says which of them are one."""
         return column.raw is Raw.TEXT

@@ -71,6 +71,10 @@ class PostgresStatements(SinkStatements):
             return
         _copy(connection, target.name.quoted, rows)
 
+    def empty(self, connection: sa.Connection, target: Target) -> None:
+        """Truncate the table."""
+        connection.exec_driver_sql(f"TRUNCATE TABLE {target.name.quoted}")
+
     def folds(self, column: TargetColumn) -> bool:
         """Return True for CITEXT, and for CHAR, of which blanks at the end do not count."""
         return isinstance(column.type, pg.CITEXT | sa.CHAR)

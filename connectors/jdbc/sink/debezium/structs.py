@@ -1,0 +1,46 @@
+"""Takes structs of records apart and puts fields of them together, by the column. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from connect.api import schema as s
+from connect.api.records import Column
+
+Chosen = Callable[[str], bool]
+"""Tells by a field's name if it is written."""
+
+
+def member(array: pa.StructArray, schema: s.Schema, name: str) -> pa.Array:
+    """Return a field of structs, with null where the struct is null."""
+    return pc.struct_field(array, [schema.field_index[name]])
+
+
+def part_of(column: Column, schema: s.Schema, chosen: Chosen) -> Column:
+    """Return structs with the chosen fields of the given ones; a null stays null."""
+    kept = [field for field in schema.fields if chosen(field.name)]
+    array = column.arrow()
+    columns = [member(array, schema, field.name) for field in kept]
+    return Column.from_arrow(structs(columns, kept, array.is_null()), replace(schema, fields=tuple(kept)))
+
+
+def structs(columns: Sequence[pa.Array], fields: Sequence[s.Field], nulls: pa.BooleanArray) -> pa.StructArray:
+    """Return structs of these columns; where `nulls` is true the struct is null."""
+    if not columns:
+        return pa.array([None if null else {} for null in nulls.to_pylist()], pa.struct([]))
+    named = [pa.field(field.name, column.type) for field, column in zip(fields, columns, strict=True)]
+    return pa.StructArray.from_arrays(list(columns), fields=named, mask=nulls)
+
+
+def renamed(column: Column, schema: s.Schema, name_of: Callable[[str], str]) -> Column:
+    """Return structs whose fields have other names."""
+    fields = [s.Field(name_of(field.name), field.schema) for field in schema.fields]
+    if all(new.name == old.name for new, old in zip(fields, schema.fields, strict=True)):
+        return column
+    array = column.arrow()
+    columns = [member(array, schema, field.name) for field in schema.fields]
+    return Column.from_arrow(structs(columns, fields, array.is_null()), replace(schema, fields=tuple(fields)))
