@@ -18,11 +18,25 @@ from connect.tools.services.ivy import Artifact, fetch
 from connect.tools.services.java_connect import InternalTopics, JavaConnectService
 from connect.tools.services.sql import SqlEndpoint
 
-VERSIONS = {"postgres": "3.7.0.Final", "mysql": "3.6.1.Final"}
+VERSIONS = {"postgres": "3.7.0.Final", "mysql": "3.6.1.Final", "jdbc": "3.6.0.Final"}
 """The versions differ by database, as not every version of every connector is in every registry."""
 CLASS = "io.debezium.connector.postgresql.PostgresConnector"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 PATIENCE_S = 120.0
+SINK = (
+    Artifact("io.debezium", "debezium-connector-jdbc", VERSIONS["jdbc"], transitive=False),
+    *(
+        Artifact("io.debezium", name, VERSIONS["jdbc"])
+        for name in (
+            "debezium-connector-common", "debezium-sink", "debezium-connect-plugins", "debezium-openlineage-api",
+        )
+    ),
+    Artifact("org.hibernate.orm", "hibernate-core", "7.2.6.Final"),
+    Artifact("org.hibernate.orm", "hibernate-agroal", "7.2.0.Final"),
+    Artifact("org.postgresql", "postgresql", "42.7.7"),
+    Artifact("org.mariadb.jdbc", "mariadb-java-client", "3.5.3"),
+)  # fmt: skip
+"""The sink with what it depends on, named one by one: it asks for a hibernate-agroal that not every registry has."""
 Found = dict[str, list[dict[str, Any]]]
 """Maps topics without their prefix to records, each with key, value and headers."""
 
@@ -30,6 +44,8 @@ Found = dict[str, list[dict[str, Any]]]
 def plugin_folder(database: str) -> Path:
     """Return the folder with the jars of a database's connector and those that it depends on."""
     version = VERSIONS[database]
+    if database == "jdbc":
+        return fetch(f"java-debezium-jdbc-{version}", SINK)
     folder = f"java-debezium-{version}" if database == "postgres" else f"java-debezium-{database}-{version}"
     return fetch(folder, [Artifact("io.debezium", f"debezium-connector-{database}", version)])
 
@@ -39,8 +55,11 @@ def java_worker(bootstrap_servers: str, name: str, folder: Path, database: str =
     """Yield the URL of a Java worker that has Debezium's connector for a database."""
     plugins = folder / "plugins"
     plugins.mkdir(parents=True)
-    # Each folder of the path is one plug-in.
-    (plugins / "debezium").symlink_to(plugin_folder(database))
+    # Each folder of the path is one plug-in. The worker has Jackson, and the sink's library mixes both up.
+    (plugins / "debezium").mkdir()
+    for jar in plugin_folder(database).glob("*.jar"):
+        if database != "jdbc" or not jar.name.startswith("jackson-"):
+            (plugins / "debezium" / jar.name).symlink_to(jar)
     topics = InternalTopics(f"{name}-configs", f"{name}-offsets", f"{name}-status")
     properties = {"plugin.path": str(plugins), "offset.flush.interval.ms": "500"}
     with JavaConnectService(
