@@ -23,6 +23,8 @@ OnDelivery = Callable[[KafkaError | None, Message], None]
 _LOG = logging.getLogger("connect.kafka.produce.shared_producer")
 _POLL_S: Final = 0.2
 """A poll wakes its thread this often in any case, as confluent_kafka looks for signals."""
+_IDLE_S: Final = 1.0
+"""A client that has nothing on its way is asked this often what else it has to tell, such as an error."""
 _DROP_S: Final = 5.0
 _LINGER_MS: Final = 1
 ANY_PARTITION: Final = -1
@@ -48,6 +50,8 @@ class SharedProducer:
         self._client = self._made()
         self._added = AddedPartitions()
         self._stop = threading.Event()
+        self._awaits_reports = threading.Event()
+        """It is set when a record is on its way, so that its report is served at once."""
         self._thread = threading.Thread(target=self._serve, name="shared-producer", daemon=True)
         self._thread.start()
 
@@ -71,6 +75,8 @@ class SharedProducer:
                 topic, value, key, partition,
                 on_delivery=on_delivery, timestamp=timestamp_ms, headers=list(headers) or None,
             )  # fmt: skip
+        if not self._awaits_reports.is_set():
+            self._awaits_reports.set()
 
     def learns_of(self, topic: str, partition: int) -> bool:
         """Ask the brokers for a topic that may have more partitions by now. See `AddedPartitions.may_come`."""
@@ -87,6 +93,7 @@ class SharedProducer:
         self._client.flush(timeout_s)
         self._drop(self._client)
         self._stop.set()
+        self._awaits_reports.set()
         self._thread.join(timeout_s + 1.0)
 
     def _live(self) -> Producer:
@@ -118,7 +125,10 @@ class SharedProducer:
             meet_brokers(inner)  # the first record must not wait half a second for the producer's id
         del first
         while not self._stop.is_set():
+            if not len(self._client):
+                self._awaits_reports.wait(_IDLE_S)
+                self._awaits_reports.clear()  # before the client is asked, or a record that comes now would wait
             try:
-                self._client.poll(_POLL_S)
+                self._client.poll(_POLL_S if len(self._client) else 0)
             except KafkaException as error:  # how a fatal error is told
                 self._on_error(error.args[0])

@@ -5,9 +5,11 @@ import sys
 import threading
 
 import pytest
+from confluent_kafka import Producer
 
 from connect.api.errors import RetriableError
 from connect.kafka.log.kv_writer import RecordWriter
+from connect.kafka.produce import shared_producer
 from connect.kafka.produce.shared_producer import SharedProducer
 
 SENDERS, REPLACEMENTS = 3, 300
@@ -56,4 +58,26 @@ def test_a_record_that_was_given_up_with_a_neighbours_rows_may_be_written_again(
     producer.give_up("a neighbour ended")
     with pytest.raises(RetriableError, match="A record for topic offsets was given up"):
         stored.result(30)
+    producer.close(0.0)
+
+
+class CountedPolls(Producer):
+    polls = 0
+
+    def poll(self, timeout):
+        self.polls += 1
+        return super().poll(timeout)
+
+
+def test_a_client_with_nothing_on_its_way_wakes_nobody_and_tells_of_a_record_at_once(monkeypatch):
+    monkeypatch.setattr(shared_producer, "Producer", CountedPolls)
+    monkeypatch.setattr(shared_producer, "_IDLE_S", 3600.0)
+    producer = SharedProducer({"client.id": "without brokers", "log_level": 0, "message.timeout.ms": 50})
+    heard = threading.Event()
+    assert not heard.wait(2.0)
+    assert producer._client.polls == 0
+    for _ in range(2):
+        producer.produce("t", b"", b"k", lambda *_: heard.set())
+        assert heard.wait(30), "the report waits for the next look at a client that is idle"
+        heard.clear()
     producer.close(0.0)
