@@ -21,8 +21,10 @@ from connect.cluster.model.config_state import Claims
 from connect.cluster.store.config_store import ConfigStore
 from connect.lib.deadline import Deadline
 
-POLL_S: Final = 0.02
-"""A new assignment is claimed, and a stop is noticed, within this many seconds."""
+POLL_S: Final = 0.1
+"""A stop, and a claim of others on this worker's slots, are noticed within this many seconds. News of the group ends a
+poll at once.
+"""
 RETRY_S: Final = 1.0
 NAMESAKE_RETRY_S: Final = 60.0
 """A worker whose address another worker has, too, tries after so long if that one is gone."""
