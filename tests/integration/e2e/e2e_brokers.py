@@ -113,9 +113,9 @@ class ThreeBrokers:
         """Stop the broker as an operator would: it hands over the partitions that it leads."""
         self._services[number].stop(60.0)
 
-    def start(self, number: int) -> None:
-        """Start the broker again on its own data."""
-        self._start([number])
+    def start(self, *numbers: int) -> None:
+        """Start brokers again on their own data, at the same time: a majority of the controllers has to run."""
+        self._start(numbers)
 
     def wait_until_whole(self) -> None:
         """Wait until all replicas of each partition are in sync."""

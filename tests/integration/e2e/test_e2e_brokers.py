@@ -89,6 +89,20 @@ def test_a_broker_is_frozen_for_longer_than_its_session(brokers, flow, role):
 
 @pytest.mark.chaos
 @PARTS
+def test_all_brokers_are_killed_at_once_and_come_back(brokers, flow):
+    """The machines go on: what a broker has written is on its disk, as it would not be after a loss of power."""
+    for number in NUMBERS:
+        brokers.kill(number)
+    away = Deadline.after(2 * SESSION_S)
+    away.wait(2 * SESSION_S)
+    assert not any(map(brokers.is_running, NUMBERS))
+    brokers.start(*NUMBERS)
+    brokers.wait_until_whole()
+    _told("all brokers killed", flow, [flow.until_rows_flow()])
+
+
+@pytest.mark.chaos
+@PARTS
 def test_all_brokers_are_restarted_one_after_the_other(brokers, flow):
     recovered_s = []
     for number in NUMBERS:
