@@ -45,6 +45,11 @@ class AtLeastOnceDelivery:
         """Return the number of rows that were sent and are not acknowledged yet."""
         return self._producer.outstanding
 
+    @property
+    def is_settled(self) -> bool:
+        """Return True if no batch waits for its rows, and no position to be stored."""
+        return self._ledger.is_empty and not self._unstored and not self._producer.outstanding
+
     def send(
         self,
         batches: Sequence[RawBatch],

@@ -58,6 +58,11 @@ class OffsetLedger:
         return late
 
     @property
+    def is_empty(self) -> bool:
+        """Return True if each batch's position was returned, or was passed by a later one that was."""
+        return not self._in_flight
+
+    @property
     def is_settled(self) -> bool:
         """Return True if all tracked batches are delivered."""
         return all(ticket.receipt.is_settled for tickets in self._in_flight.values() for ticket in tickets)

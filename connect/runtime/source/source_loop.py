@@ -64,6 +64,10 @@ class Delivery(Protocol):
     def expects_more(self) -> bool:
         """Tell if rows that were sent become visible only after the next poll, which is to be a short one."""
 
+    @property
+    def is_settled(self) -> bool:
+        """Tell if a flush would find nothing to do: no row is on its way, and each position is stored and told of."""
+
     def send(
         self,
         batches: Sequence[RawBatch],
@@ -210,6 +214,8 @@ class SourceLoop:
         if self._empty_polls < IDLE_POLLS or self._delivery.outstanding:
             return POLL_TIMEOUT_S
         idle_s = PROMPT_POLL_TIMEOUT_S if self._is_prompt else IDLE_POLL_TIMEOUT_S
+        if self._delivery.is_settled:
+            return idle_s
         return min(idle_s, max(POLL_TIMEOUT_S, self._next_flush_s - time.monotonic()))
 
     def _deliver(self, unit: Sequence[Batch], stop: threading.Event) -> None:

@@ -81,6 +81,11 @@ class ExactlyOnceDelivery:
         """Holds committed positions that `flush` has not returned yet, by their record keys."""
         self._given_up = threading.Event()
 
+    @property
+    def is_settled(self) -> bool:
+        """Return True if no transaction is open, and all positions of the last one were told of."""
+        return not self._is_open and self._commit is None and not self._positions and not self._committed
+
     def send(
         self,
         batches: Sequence[RawBatch],

@@ -59,6 +59,21 @@ def test_no_offset_is_stored_before_its_rows_are_acknowledged(kafka, new_deliver
     assert numbers(delivery.flush(in_s())) == [2]
 
 
+def test_a_delivery_is_settled_once_each_offset_is_stored(kafka, new_delivery):
+    delivery = new_delivery(0, 1)
+    assert delivery.is_settled
+    send(delivery, 0, 1)
+    assert not delivery.is_settled
+    delivery.flush(in_s())
+    assert not delivery.is_settled, "its row is on its way"
+    kafka.failures["store"] = 1
+    with pytest.raises(RetriableError):
+        delivery.flush(in_s())
+    assert not delivery.is_settled, "its offset is not stored"
+    assert numbers(delivery.flush(in_s())) == [1]
+    assert delivery.is_settled
+
+
 def test_rows_that_kafka_does_not_take_hold_back_their_own_source_partition_alone(kafka, new_delivery):
     delivery = new_delivery()
     kafka.stuck = {"stuck"}

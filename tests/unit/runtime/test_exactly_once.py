@@ -99,6 +99,18 @@ def test_polls_of_a_source_that_is_behind_share_a_transaction(kafka, producer, o
     assert not delivery.expects_more
 
 
+def test_a_delivery_is_settled_once_its_transaction_is_committed_and_told_of(producer, offsets):
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.INTERVAL)
+    assert delivery.is_settled
+    send(delivery, 0)
+    assert not delivery.is_settled
+    told = delivery.flush(in_s())
+    while not told:
+        assert not delivery.is_settled
+        told = delivery.flush(in_s())
+    assert delivery.is_settled
+
+
 def test_a_shared_transaction_ends_with_a_poll_that_brings_nothing(kafka, producer, offsets):
     delivery = ExactlyOnceDelivery(producer, offsets, Boundary.POLL, is_behind=lambda: True)
     send(delivery, 0)

@@ -100,7 +100,7 @@ def test_a_sink_tells_each_poll(told):
 class Delivery:
     """Takes nothing, and has rows on their way where a test says so."""
 
-    held_up, outstanding, expects_more = None, 0, False
+    held_up, outstanding, expects_more, is_settled = None, 0, False, False
 
     def due(self, *, polled, interval_over):
         return False
@@ -142,8 +142,10 @@ def test_an_idle_source_is_woken_seldom_but_in_time_for_its_rows_and_offsets(mon
     assert timeouts_s(5, Delivery()) == [1.0, 1.0, 1.0, 3.0, 3.0]
     assert timeouts_s(4, Delivery(), flush_interval_s=2.0)[-1] == 2.0
     assert timeouts_s(4, Delivery(), flush_interval_s=0.1)[-1] == 1.0
-    waiting, behind = Delivery(), Delivery()
-    waiting.outstanding, behind.expects_more = 1, True
+    waiting, behind, settled = Delivery(), Delivery(), Delivery()
+    waiting.outstanding, behind.expects_more, settled.is_settled = 1, True, True
+    assert timeouts_s(4, settled, flush_interval_s=0.1)[-1] == 3.0
+    assert timeouts_s(4, settled, flush_interval_s=0.1, is_prompt=True)[-1] == 10.0
     assert timeouts_s(5, waiting) == [1.0] * 5
     assert timeouts_s(5, behind) == [0.1] * 5
 
