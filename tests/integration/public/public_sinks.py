@@ -46,9 +46,10 @@ class SqlTarget:
             session.exec_driver_sql(f"CREATE DATABASE {name.replace('-', '_')}")
         system = config["connection.url"].split(":")[1]
         at = f"{self.endpoint.host}:{self.endpoint.port}"
+        user = "connection.username" if "connection.username" in config else "connection.user"
         return {
             "connection.url": f"jdbc:{system}://{at}/{name.replace('-', '_')}",
-            "connection.user": self.endpoint.user, "connection.password": self.endpoint.password,
+            user: self.endpoint.user, "connection.password": self.endpoint.password,
         }  # fmt: skip
 
     def rows(self, name: str) -> list[Mapping[str, Any]]:

@@ -77,6 +77,12 @@ def test_jdbc_sinks_on_postgres(
     agree(run(worker, topics, unique, sql_target(postgres, "postgresql+psycopg"), some))
 
 
+def test_debezium_jdbc_sinks(worker: WorkerProcess, topics: Topics, postgres: SqlEndpoint, unique: str) -> None:
+    found = runnable("JdbcSinkConnector", "jdbc:postgresql:")
+    some = [public for public in found if public.config["connector.class"].startswith("io.debezium.")]
+    agree(run(worker, topics, unique, sql_target(postgres, "postgresql+psycopg"), some))
+
+
 @FEW
 def test_s3_sinks(
     drawn: Draw, worker: WorkerProcess, topics: Topics, s3: S3Endpoint, s3_bucket: str, unique: str
