@@ -16,6 +16,7 @@ from connect.lib.deadline import Deadline
 from connect.plugins.catalog import Catalog
 from connect.poc.evaluation import worker_settings
 from connect.poc.report.result_comparison import NONE, Line
+from connect.poc.sandbox.children import asked_of, reason_of
 from connect.poc.sandbox.connector_runs import SourceCluster
 from connect.poc.sandbox.options import Options
 from connect.poc.sandbox.progress import Say
@@ -26,11 +27,13 @@ from connect.poc.sandbox.timeline import rate
 from connect.poc.sandbox.topic_rows import TopicRows
 from connect.poc.source.java_cluster import JavaCluster
 from connect.poc.source.source_run import SourceRun, SourceRunner
+from connect.runtime.parts.connector_settings import ConnectorSettings
 from connect.runtime.parts.task_parts import connector_plugin
 
 COMPARED: Final = 10_000
 """At most this many records of each partition are compared part by part: key, fields, headers."""
 _READ_S: Final = 300.0
+_BUILD_S: Final = 60.0
 
 
 @dataclass(slots=True)
@@ -47,23 +50,38 @@ def beside_java(
 ) -> list[Line]:
     """Run the source in the Java cluster and then in a sandbox, and compare the two runs.
 
-    `worker` holds the properties of a worker of the Java cluster. ConfigError: the connector is no source.
-    ConnectError: the connector fails on one of the sides.
+    `worker` holds the properties of a worker of the Java cluster. ConfigError: the connector is no source, or keeps
+    something where it reads. ConnectError: the connector fails on one of the sides.
     """
     catalog = Catalog.installed()
     plugin = connector_plugin(catalog, manifest.config)
     if plugin.kind is not PluginKind.SOURCE:
         raise ConfigError(f"{plugin.name} is no source: a sink would write to its real target.", key="connector.class")
     config = {**manifest.config, "name": manifest.name}
+    # The person who typed the command chose the worker's file, so the connector may reach everything that this person
+    # may.
+    settings = {**worker_settings(catalog, worker, [config]), **EVERYWHERE}
+    _require_nothing_kept(ConnectorSettings({**worker, **settings}, config))
     say("running it on Java")
     with JavaCluster(rest, worker) as java:
         theirs = _side(java, config, options)
     say("running it here")
-    # The person who typed the command chose the worker's file, so the connector may reach everything that this person
-    # may.
-    with Sandbox({**worker_settings(catalog, worker, [config]), **EVERYWHERE}) as sandbox:
+    with Sandbox(settings) as sandbox:
         ours = _side(sandbox, config, options)
     return lines_of(ours, theirs)
+
+
+def _require_nothing_kept(settings: ConnectorSettings) -> None:
+    """Refuse a source of which both runs would use, move on and drop what belongs to the connector of its owner."""
+    answer = asked_of(settings, "kept", _BUILD_S)
+    reason = reason_of(answer)
+    if reason is not None:
+        raise ConnectError(f"The connector cannot be built here: {reason}")
+    if answer["kept"] is not None:
+        raise ConfigError(
+            f"The connector keeps a {answer['kept']} in the source, and both runs would move it on for its owner.",
+            key="connector.class", fix="Compare it on a copy of the database, or in another mode.",
+        )  # fmt: skip
 
 
 def _side(cluster: SourceCluster, config: Mapping[str, str], options: Options) -> RunOutput:

@@ -19,7 +19,7 @@ from connect.api.errors import ConnectError
 from connect.api.optional.bulk import BulkSource, SplitSize
 from connect.api.optional.costs import CostQuestion, PricedSink
 from connect.api.optional.origins import DescribesColumns
-from connect.api.optional.trial import TrialSink, TrialTarget
+from connect.api.optional.trial import TrialSink, TrialTarget, kept_by
 from connect.api.records import TopicPartition
 from connect.kafka.consume.log_reader import OffsetRange, read_spans
 from connect.lib.deadline import Deadline
@@ -52,6 +52,12 @@ def sample(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
 def change(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
     """Try what happens to a source's rows when its tables change."""
     return {"seen": [asdict(seen) for seen in try_changes(parts, asked["registry_url"], deadline)]}
+
+
+def kept(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
+    """Tell what a source keeps where it reads; None if it only reads. Nothing is read."""
+    del asked, deadline
+    return {"kept": kept_by(parts.build_connector())}
 
 
 def plan(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
@@ -132,7 +138,20 @@ def costs(parts: ConnectorParts, asked: Asked, deadline: Deadline) -> Answer:
 
 ACTIONS: Final[Mapping[str, Callable[[ConnectorParts, Asked, Deadline], Answer]]] = {
     action.__name__: action
-    for action in (examine, sample, change, plan, make, rows, remove, sample_records, write_made, write_changed, costs)
+    for action in (
+        examine,
+        sample,
+        change,
+        kept,
+        plan,
+        make,
+        rows,
+        remove,
+        sample_records,
+        write_made,
+        write_changed,
+        costs,
+    )
 }
 
 

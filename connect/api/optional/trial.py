@@ -66,6 +66,11 @@ class KeepsAtSource(Protocol):
         """
 
 
+def kept_by(connector: object) -> str | None:
+    """Return what a connector makes or moves on where it reads. Return None if it only reads, or does not tell."""
+    return connector.kept_at_source if isinstance(connector, KeepsAtSource) else None
+
+
 @runtime_checkable
 class TrialSink(Protocol):
     """A sink connector that can write to a second target for trials may offer this."""

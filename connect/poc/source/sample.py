@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.optional.origins import DescribesOrigins, OriginColumn
-from connect.api.optional.trial import KeepsAtSource
+from connect.api.optional.trial import kept_by
 from connect.api.records import Batch, Column
 from connect.api.schema import Schema
 from connect.lib.deadline import Deadline
@@ -100,7 +100,7 @@ class _Warnings(logging.Handler):
 def take_sample(parts: ConnectorParts, rows: int, deadline: Deadline, *, show_values: bool) -> Sample:
     """Open the first tasks of the connector, and compare their rows until there are enough."""
     connector = parts.build_connector()
-    if isinstance(connector, KeepsAtSource) and (kept := connector.kept_at_source) is not None:
+    if (kept := kept_by(connector)) is not None:
         return Sample(kept=kept)
     sample = Sample()
     logging.getLogger().addHandler(_Warnings(sample))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,10 @@ THROTTLE: Final = "pocthrottle"
 QUIET_S: Final = 3.0
 """A source that was polled for this many seconds and gave no row has caught up."""
 _ANSWER_S: Final = 30.0
+_HISTORIES: Final = ("schema.history.internal.kafka.topic", "database.history.kafka.topic")
+"""These are the keys of the topic that Debezium's connectors in Java write their tables' histories into."""
+_SERVER_ID: Final = "database.server.id"
+_LEAST_ID: Final = 1 << 30
 
 
 @dataclass(slots=True)
@@ -51,6 +56,17 @@ class SourceRun:
         return read_rows(cluster.reading, self.ends, self.prefix, Deadline.after(_ANSWER_S * 10))
 
 
+def _apart(config: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Return keys by which a run of Debezium's leaves alone what belongs to the connector of its owner.
+
+    The history of tables goes into a topic of the run's, and MySQL's server does not take the run for its owner's
+    replica, whose connection it would end.
+    """
+    histories = {key: f"{prefix.rstrip('.')}-history" for key in _HISTORIES if key in config}
+    replica = {_SERVER_ID: str(_LEAST_ID + secrets.randbelow(_LEAST_ID))} if _SERVER_ID in config else {}
+    return histories | replica
+
+
 def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | None = None) -> dict[str, str]:
     """Return the configuration with a prefix before its topics' names, and with its rows slowed down to a rate.
 
@@ -64,6 +80,7 @@ def sandboxed(config: Mapping[str, str], prefix: str, rows_per_second: float | N
     }  # fmt: skip
     return {
         **at_own_brokers(config),
+        **_apart(config, prefix),
         **throttle,
         "transforms": ",".join(name for name in (config.get("transforms", ""), *further) if name),
         f"transforms.{ROUTE}.type": "org.apache.kafka.connect.transforms.RegexRouter",

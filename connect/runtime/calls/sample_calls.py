@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from connect.api.errors import ConnectError
-from connect.api.optional.trial import KeepsAtSource
+from connect.api.optional.trial import kept_by
 from connect.api.plugin import PluginKind
 from connect.api.records import Batch
 from connect.kafka.raw import RawBatch
@@ -73,7 +73,7 @@ def _record(parts: ConnectorParts, raw: RawBatch, links: Sequence[NamedLink]) ->
 
 def _of_source(parts: ConnectorParts, rows: int, deadline: Deadline) -> dict[str, Any]:
     connector = parts.build_connector()
-    if isinstance(connector, KeepsAtSource) and (kept := connector.kept_at_source) is not None:
+    if (kept := kept_by(connector)) is not None:
         raise ConnectError(
             f"This source keeps {kept} in what it reads, and a sample would move that on.",
             fix="Look at a sample of a sink that reads its topics, or at the topics.",

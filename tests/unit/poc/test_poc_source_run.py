@@ -73,3 +73,11 @@ def test_no_override_leads_a_run_to_the_users_own_brokers(client):
     own = sandboxed({"topic": "t", f"{client}.override.linger.ms": "7", **of_brokers}, "run.")
     assert "theirs:9092" not in own.values()
     assert own[f"{client}.override.linger.ms"] == "7"
+
+
+@pytest.mark.parametrize("key", ["schema.history.internal.kafka.topic", "database.history.kafka.topic"])
+def test_a_run_in_java_leaves_the_history_and_the_replica_of_its_owner_alone(key):
+    own = sandboxed({key: "theirs", "database.server.id": "184054"}, "poc-1-beside-2.")
+    assert own[key] == "poc-1-beside-2-history", "it is removed with the run, and its rows are none of the run's"
+    assert int(own["database.server.id"]) > 184054
+    assert sandboxed({"topic": "t"}, "run.").keys().isdisjoint({key, "database.server.id"})
