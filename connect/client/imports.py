@@ -84,7 +84,7 @@ class ConnectorImport:
     def move(self, name: str) -> ImportReport:
         """Stop the connector in the old cluster, create it here with its last offsets, and resume it here if it ran.
 
-        If this cluster refuses it, it is resumed in the old one.
+        If this cluster refuses it, or it fails here, it is resumed in the old one once it has stopped here.
         """
         report = self.examine(name)
         if report.verdict == "refused":
@@ -95,13 +95,12 @@ class ConnectorImport:
         return self._attempt(report, lambda: self._moved(report, before), lambda: self._give_back(name, before))
 
     def _attempt(
-        self, report: ImportReport, work: Callable[[], ImportReport], undo: Callable[[], None] = lambda: None
+        self, report: ImportReport, work: Callable[[], ImportReport], undo: Callable[[], str] = str
     ) -> ImportReport:
         try:
             return work()
         except ConnectError as error:
-            undo()
-            return replace(report, verdict="refused", reason=str(error))
+            return replace(report, verdict="refused", reason=f"{error} {undo()}".rstrip())
 
     def _copied(self, report: ImportReport) -> ImportReport:
         self._create(report.name)
@@ -122,21 +121,28 @@ class ConnectorImport:
         self._wait(self._old, name, "STOPPED")
         self._create(name)
         count, notes = self._copy_offsets(name, is_stopped=True)
-        if before != "STOPPED":
+        if before == "STOPPED":
+            notes = (*notes, "It was stopped there, and is stopped here. Resume it where it shall run.")
+        else:
             verb, state = ("pause", "PAUSED") if before == "PAUSED" else ("resume", "RUNNING")
             self._new.change_state(name, verb)
             self._wait(self._new, name, state)
         return replace(report, verdict="moved", notes=(*report.notes, *notes), offsets=count)
 
-    def _give_back(self, name: str, before: str) -> None:
-        """Let the old cluster run a connector again that could not be moved.
+    def _give_back(self, name: str, before: str) -> str:
+        """Let the old cluster run a connector again that could not be moved. Return why it does not, or an empty text.
 
-        Here it stays STOPPED, if it was created.
+        Here it stays STOPPED, if it was created. Until it is, the old cluster does not run it.
         """
-        if name in self._made:
-            self._new.change_state(name, "stop")
-        if before in {"RUNNING", "PAUSED"}:
-            self._old.change_state(name, "resume" if before == "RUNNING" else "pause")
+        try:
+            if name in self._made:
+                self._new.change_state(name, "stop")
+                self._wait(self._new, name, "STOPPED")
+            if before != "STOPPED":
+                self._old.change_state(name, "pause" if before == "PAUSED" else "resume")
+        except ConnectError as error:
+            return f"It was not given back, and stands still at {self._old.url}: {error}"
+        return ""
 
     def _create(self, name: str) -> None:
         config = self._old.config(name)
@@ -187,7 +193,8 @@ class ConnectorImport:
             found = self._status(client, name)
             if found.get("connector", {}).get("state") == state and not (state == "STOPPED" and found["tasks"]):
                 return
-            if found.get("connector", {}).get("state") == "FAILED":
+            # One that has failed is still told to be FAILED for a moment after it was stopped.
+            if found.get("connector", {}).get("state") == "FAILED" and state != "STOPPED":
                 raise ConnectError(f"{name} has failed at {client.url}: {found['connector'].get('trace', '')[:500]}")
         raise ConnectError(f"{name} was not {state} at {client.url} within {WAIT_S:.0f} s.")
 
