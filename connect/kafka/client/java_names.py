@@ -195,6 +195,10 @@ def _offset_reset(value: str, client: Client) -> Mapping[str, str] | None:
     return {"auto.offset.reset": "error" if wanted == "none" else wanted}
 
 
+def _group_protocol(value: str, client: Client) -> Mapping[str, str] | None:
+    return {"group.protocol": value.lower()} if client == "consumer" else None
+
+
 def _partitioner(value: str, client: Client) -> Mapping[str, str] | None:
     if client != "producer" or not value:
         return {} if client == "producer" else None
@@ -227,6 +231,7 @@ _SPECIAL: Final[Mapping[str, Callable[[str, Client], Mapping[str, str] | None]]]
     "connections.max.idle.ms": _idle,
     "batch.size": _batch_size,
     "auto.offset.reset": _offset_reset,
+    "group.protocol": _group_protocol,
     "partitioner.class": _partitioner,
     "partition.assignment.strategy": _assignors,
 }

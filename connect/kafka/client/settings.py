@@ -74,6 +74,8 @@ _CONSUMER: Final[Mapping[str, Value]] = {
     # librdkafka's 1 s pause after a full local queue would starve a sink that reads fast.
     "fetch.queue.backoff.ms": 50,
 }
+_OF_BROKERS: Final = frozenset({"partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms"})
+"""With group.protocol=consumer brokers decide these, and librdkafka makes no client that has one."""
 
 
 class ClientSettings(NamedTuple):
@@ -168,11 +170,15 @@ def consumer_settings(
         "reconnect.backoff.ms": _MEMBER_RECONNECT_MS if group_id else _READER_RECONNECT_MS,
     }  # fmt: skip
     properties = {**_CONSUMER, **defaults, **translated.properties}
+    unknown = translated.unknown
+    if properties.get("group.protocol") == "consumer":
+        unknown = sorted({*unknown, *(_OF_BROKERS & overrides.keys())})
+        properties = {key: value for key, value in properties.items() if key not in _OF_BROKERS}
     if not keeps_duration and str(properties["auto.offset.reset"]).startswith(BY_DURATION):
         properties["auto.offset.reset"] = "earliest"
     if path is not None and group_id is not None:
         properties["consumer.path"] = path
-    return ClientSettings(properties, translated.unknown)
+    return ClientSettings(properties, unknown)
 
 
 def admin_settings(worker: Mapping[str, str], overrides: Mapping[str, str], client_id: str) -> ClientSettings:

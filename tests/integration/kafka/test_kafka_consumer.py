@@ -120,10 +120,11 @@ def test_markers_of_transactions_leave_gaps_in_offsets_only(clients, topic_name,
     assert batches[-1].next_offset == 5
 
 
-def test_committed_offsets_are_where_the_next_member_starts(clients, topic_name, unique):
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_committed_offsets_are_where_the_next_member_starts(clients, topic_name, unique, protocol):
     topic = clients.topic(topic_name)
     send(clients, topic, [b"%d" % i for i in range(10)])
-    first = Member(clients.consumer(unique), [topic])
+    first = Member(clients.consumer(unique, group_protocol=protocol), [topic])
     first.until(lambda: len(first.values) == 10)
     (tp,) = tps(topic, 0)
 
@@ -135,7 +136,7 @@ def test_committed_offsets_are_where_the_next_member_starts(clients, topic_name,
     assert first.lag() == {tp: 0}
     first.consumer.close(in_s(60))
     assert first.events[-1] == ("revoked", [tp])
-    second = Member(clients.consumer(unique), [topic])
+    second = Member(clients.consumer(unique, group_protocol=protocol), [topic])
     second.until(lambda: len(second.values) == 6)
     assert second.values == [b"%d" % i for i in range(4, 10)]
 

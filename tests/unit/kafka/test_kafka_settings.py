@@ -1,4 +1,5 @@
 import pytest
+from confluent_kafka import Consumer
 
 from connect.api.errors import ConfigError
 from connect.kafka.client.settings import admin_settings, consumer_settings, is_secret, producer_settings, shares_client
@@ -178,6 +179,19 @@ def test_consumer_names_become_librdkafkas():
     assert properties["isolation.level"] == "read_uncommitted"
     assert properties["partition.assignment.strategy"] == "cooperative-sticky"
     assert "max.poll.records" not in properties
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "CONSUMER"])
+def test_a_group_of_the_new_protocol_leaves_to_the_brokers_what_they_decide(protocol):
+    worker = {**WORKER, "consumer.session.timeout.ms": "10000", "consumer.heartbeat.interval.ms": "3000"}
+    given = {"group.protocol": protocol, "session.timeout.ms": "6000"}
+    found = consumer_settings(worker, given, client_id="c", group_id="g")
+    assert found.properties["group.protocol"] == "consumer"
+    assert found.properties.keys().isdisjoint(
+        {"session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"}
+    )
+    assert found.unknown == ["session.timeout.ms"]
+    Consumer(dict(found.properties)).close()  # librdkafka takes them
 
 
 def test_login_by_jaas_becomes_user_name_and_password():
