@@ -101,6 +101,15 @@ def batches(topic: str, database: str) -> Sequence[Batch]:
     return made
 
 
+def truncation(topic: str, database: str, offset: int) -> Batch:
+    """Return the event that says that the table was emptied, and one of a row behind it."""
+    schema = event_schema(database, is_wider=True)
+    emptied = {"before": None, "after": None, "source": {"table": "t"}, "op": "t"}
+    values = Column.from_rows([emptied, _event(schema, 9, "c", "behind")], schema)
+    consumed = Consumed(TopicPartition(topic, 0), pa.array([offset, offset + 1], pa.int64()), offset + 2)
+    return Batch(topic, values, Column.from_rows([None, {"Id": 9}], KEY), partition=0, consumed=consumed)
+
+
 def table_of(engine: sa.Engine, name: str) -> dict[str, Any]:
     """Return the columns of a table as the database tells them, those of its key, and its rows as texts."""
     with engine.connect() as session:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from confluent_kafka import Producer
 from debezium_peer import JSON, PATIENCE_S, create, java_worker
 from debezium_recordings import FOLDER, RECORDINGS
-from debezium_sink_events import KEY, batches, events, table_of
+from debezium_sink_events import KEY, batches, events, table_of, truncation
 
 from connect.api.allowed_paths import EVERYWHERE
-from connect.api.records import Column, TopicPartition
+from connect.api.records import Batch, Column, TopicPartition
 from connect.convert.json.converter import JsonConverter
 from connect.convert.plain.config import JsonConfig
 from connect.lib.deadline import Deadline
@@ -55,14 +55,17 @@ def config_of(endpoint: SqlEndpoint, database: str, topic: str) -> dict[str, str
     }  # fmt: skip
 
 
-def ours(endpoint: SqlEndpoint, database: str, topic: str) -> dict[str, Any]:
-    """Put the events by our sink, and return the table."""
-    config = {**config_of(endpoint, database, topic), **EVERYWHERE}
+def ours(
+    endpoint: SqlEndpoint, database: str, topic: str, further: Sequence[Batch] = (), **settings: str
+) -> dict[str, Any]:
+    """Put the events and further ones by our sink, and return the table. `settings` has keys with `__` for each dot."""
+    own = {name.replace("__", "."): value for name, value in settings.items()}
+    config = {**config_of(endpoint, database, topic), **own, **EVERYWHERE}
     task = DebeziumSinkConnector(DebeziumSinkConfig.parse(config)).task(config)
     task.open(FakeSinkContext())
     task.assigned([TopicPartition(topic, 0)])
     try:
-        for batch in batches(topic, database):
+        for batch in [*batches(topic, database), *further]:
             task.put(batch, Deadline.after(60))
     finally:
         task.close()
@@ -98,17 +101,25 @@ def test_tables_are_those_of_debezium(
         java = until_has(engine, topic.replace(".", "_"), "wide", f"{url}/connectors/{name}/status")
     if RECORDINGS in os.environ:
         (Path(os.environ[RECORDINGS]) / f"sink-{database}.json").write_text(json.dumps(java, indent=1) + "\n")
-    assert ours(endpoint, database, f"{name}.ours.t") == java
+    require_alike(ours(endpoint, database, f"{name}.ours.t"), java)
+
+
+def require_alike(ours: dict[str, Any], java: dict[str, Any]) -> None:
+    """Fail with the columns that differ, or else with the tables."""
+    columns = ours["columns"]
+    assert {
+        name: (columns.get(name), told) for name, told in java["columns"].items() if columns.get(name) != told
+    } == {}
+    assert ours == java
 
 
 def until_has(engine: sa.Engine, table: str, kind: str, status_url: str) -> dict[str, Any]:
     """Return a table once it has a row of a kind, and fail with the task that fails before."""
     limit = Deadline.after(PATIENCE_S)
     while True:
-        if sa.inspect(engine).has_table(table):
-            found = table_of(engine, table)
-            if any(row["kind"] == kind for row in found["rows"]):
-                return found
+        rows = table_of(engine, table)["rows"] if sa.inspect(engine).has_table(table) else []
+        if any(row["kind"] == kind for row in rows):
+            return table_of(engine, table)  # a column may have been added after its columns were read
         status = requests.get(status_url, timeout=30).json()
         assert not any(task["state"] == "FAILED" for task in status.get("tasks", ())), status["tasks"][0]["trace"]
         assert limit.wait(0.5), "Debezium's sink wrote no such row."
@@ -119,6 +130,14 @@ def test_tables_are_those_that_debezium_was_seen_to_make(
     request: pytest.FixtureRequest, unique: str, database: str
 ) -> None:
     recorded = json.loads((FOLDER / f"sink-{database}.json").read_text())
-    found = ours(request.getfixturevalue(database), database, f"{unique}.ours.t")
-    assert {name: told for name, told in found["columns"].items() if recorded["columns"].get(name) != told} == {}
-    assert found == recorded
+    require_alike(ours(request.getfixturevalue(database), database, f"{unique}.ours.t"), recorded)
+
+
+@database
+def test_a_truncation_empties_the_table(request: pytest.FixtureRequest, unique: str, database: str) -> None:
+    endpoint, topic = request.getfixturevalue(database), f"{unique}.emptied.t"
+    emptied = truncation(topic, database, len(events(database)))
+    found = ours(endpoint, database, topic, [emptied], truncate__enabled="true")
+    assert [row["kind"] for row in found["rows"]] == ["behind"]
+    found = ours(endpoint, database, f"{topic}2", [truncation(f"{topic}2", database, len(events(database)))])
+    assert [row["kind"] for row in found["rows"]] == ["full", "changed", "there", "wide", "behind"]
