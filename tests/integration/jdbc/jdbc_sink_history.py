@@ -74,10 +74,12 @@ def _shapes(server: str) -> Mapping[str, Shape]:
 class SinkHistory:
     """Puts records into a table, and keeps which of them must be there."""
 
-    def __init__(self, server: Server, history: History) -> None:
+    def __init__(self, server: Server, history: History, shape: str | None = None) -> None:
+        """Draw what the history is about: the kind of table, unless `shape` names one, and the sink's settings."""
         self._server, self._history, self._draw = server, history, history.draw
         shapes = _shapes(server.name)
-        [name] = self._draw.choices(list(shapes), [shape.weight for shape in shapes.values()])
+        [drawn] = self._draw.choices(list(shapes), [one.weight for one in shapes.values()])
+        name = shape or drawn
         self._shape = shapes[name]
         mode = self._draw.choice(["insert", "insert", "once", "upsert"] if self._shape.is_keyed else ["insert", "once"])
         self._is_upsert, self._is_once = mode == "upsert", mode == "once"
