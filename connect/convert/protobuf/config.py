@@ -53,8 +53,9 @@ class ProtobufConfig(RegistryConfig):
     )  # fmt: skip
     coercion: Annotated[String, one_of(*Coercion)] = key(
         "converter.coercion", Coercion.STRICT.value, importance="low", group=SCHEMAS, internal=True,
-        doc="strict: a null that Protobuf could not tell from zero rejects the row. java: it is left out, and read "
-        "as zero, as Java's converter does.",
+        doc="strict: a null that Protobuf could not tell from zero rejects the row, and so does a time "
+        "finer than milliseconds. java: the null is left out, and read as zero, and the time is cut, as Java's "
+        "converter does.",
     )  # fmt: skip
 
     @property

@@ -311,6 +311,8 @@ def _message(schema: Schema, proto: ProtoField, settings: ProtobufSettings) -> D
             columns = read(cursor)
             if message.name == n.DECIMAL:
                 return logical.decimals_of(columns, cursor, target)
+            if settings.java and message.name in {n.TIME, n.TIMESTAMP}:
+                columns = [*columns[:-1], logical.cut_to_ms(columns[-1])]
             return _LOGICAL[message.name](columns, cursor)
 
         return _delimited(decode_logical)

@@ -64,6 +64,12 @@ def dates_of(columns: list[pa.Array], cursor: Cursor) -> pa.Array:
     return pa.array(days.astype(np.int32)).view(pa.date32())
 
 
+def cut_to_ms(nanos: pa.Array) -> pa.Array:
+    """Return nanoseconds without what is finer than milliseconds, as Java's converter reads them."""
+    parts = int64_of(nanos)
+    return pa.array(parts - parts % _MS_NANOS)
+
+
 def times_of(columns: list[pa.Array], cursor: Cursor) -> pa.Array:
     """Return the times; a row with a part out of range, or finer than milliseconds, fails."""
     hours, minutes, seconds, nanos = (int64_of(column) for column in columns)
@@ -116,7 +122,11 @@ def cursor_fail(cursor: Cursor, bad: npt.NDArray[np.bool_], reason: str) -> None
 
 
 def _check_whole(nanos: Numbers, cursor: Cursor) -> None:
-    cursor_fail(cursor, nanos % _MS_NANOS != 0, "a time is finer than milliseconds, which Connect keeps")
+    cursor_fail(
+        cursor,
+        nanos % _MS_NANOS != 0,
+        "a time is finer than milliseconds, which Connect keeps; converter.coercion=java cuts it off",
+    )
 
 
 def _days(year: Numbers, month: Numbers, day: Numbers) -> Numbers:

@@ -256,6 +256,20 @@ def test_a_damaged_message_fails_its_row_alone(data: bytes, reason: str) -> None
     assert array[0] == array[2]
 
 
+@pytest.mark.parametrize(
+    ("data", "moment_ms"),
+    [(b"\x22\x02\x10\x01", 0), (b"\x22\x0f\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x10\x81\x89z", -998)],
+    ids=["nanosecond", "before 1970"],
+)
+def test_java_cuts_a_time_that_is_finer_than_milliseconds(data: bytes, moment_ms: int) -> None:
+    message = compiled(
+        'syntax="proto3"; import "google/protobuf/timestamp.proto"; message A { google.protobuf.Timestamp m = 4; }'
+    ).first
+    _, array, failures = decoded(message, [data], ProtobufSettings(java=True))
+    assert not failures
+    assert array.field("m").cast(pa.int64()).to_pylist() == [moment_ms]
+
+
 def test_message_indexes_are_those_of_confluent() -> None:
     schema = compiled(FOREIGN)
     assert index_bytes(schema.named("shop.Other")) == b"\x00"
