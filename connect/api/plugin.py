@@ -125,7 +125,8 @@ class Plugin:
     """Declares one plug-in. `name` is the class name that REST clients use: a Java class's if the plug-in replaces that
     class.
 
-    `aliases` are further full names; short names (the last part, with and without the kind's suffix) are derived.
+    `aliases` are further full names; short names (the last part, with and without the kind's suffix) are derived. A
+    short name that other plug-ins have, too, is that of the one which gives it as an alias.
     `factory` is "module:attribute", loaded when the plug-in is first built. For a transform, predicate or converter the
     attribute is called with the parsed config (converters also with `is_key: bool`). `config` is a class, or the name
     of one in the same form.

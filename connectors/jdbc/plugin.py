@@ -56,7 +56,13 @@ DEBEZIUM_MARIADB = Plugin(
 SINK = Plugin(
     kind=PluginKind.SINK,
     name="io.confluent.connect.jdbc.JdbcSinkConnector",
-    aliases=("io.aiven.connect.jdbc.JdbcSinkConnector", "connectors.jdbc.JdbcSink"),
+    aliases=(
+        "io.aiven.connect.jdbc.JdbcSinkConnector",
+        "connectors.jdbc.JdbcSink",
+        # Debezium's class ends alike. Who names no package means this one, as before that class was here.
+        "JdbcSinkConnector",
+        "JdbcSink",
+    ),
     factory="connectors.jdbc.sink.sink:JdbcSinkConnector",
     config="connectors.jdbc.sink.settings.config:JdbcSinkConfig",
     version=__version__,

@@ -220,6 +220,16 @@ def test_every_class_that_is_said_to_run_is_installed_and_no_other_one() -> None
         assert (found is not None) == (answer.kind == "runs as"), f"{name}: {answer.kind}"
 
 
+def test_a_short_name_goes_on_to_mean_its_connector_whatever_others_are_added() -> None:
+    catalog = Catalog.installed()
+    names = {name for plugin in catalog.plugins(*CONNECTORS) for name in (plugin.name, *plugin.aliases)}
+    shorts = {name.rpartition(".")[2] for name in names}
+    of_several = {"ElasticsearchSinkConnector", "HttpSinkConnector", "RedisSinkConnector"}
+    assert {short for short in shorts if catalog.find(short, *CONNECTORS) is None} == of_several
+    for short in ("JdbcSinkConnector", "JdbcSink"):
+        assert catalog.connector(short).name == "io.confluent.connect.jdbc.JdbcSinkConnector"
+
+
 def test_the_connectors_that_people_are_sent_to_are_installed() -> None:
     catalog = Catalog.installed()
     named = [
