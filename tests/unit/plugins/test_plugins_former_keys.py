@@ -14,6 +14,7 @@ SOURCE, AGENT = (f"connect.cassandra.{name}" for name in ("CassandraSourceConnec
 REDIS = "com.redis.kafka.connect.RedisSinkConnector"
 MIRROR = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
 REPLACE_FIELD = "org.apache.kafka.connect.transforms.ReplaceField"
+DEBEZIUM_SINK = "io.debezium.connector.jdbc.JdbcSinkConnector"
 BINLOGS = ("io.debezium.connector.mysql.MySqlConnector", "io.debezium.connector.mariadb.MariaDbConnector")
 _SHOP = {
     "database.hostname": "db", "database.user": "u", "database.password": "p", "database.server.id": "7",
@@ -24,19 +25,23 @@ OTHERS = {
     SOURCE: {"contact.points": "127.0.0.1", "keyspace": "shop"},
     AGENT: {"cdc.raw.folder": "/cdc", "allowed.paths": "/cdc"},
     REDIS: {},
+    DEBEZIUM_SINK: {"connection.url": "jdbc:postgresql://db/shop"},
     MIRROR: {"source.cluster.bootstrap.servers": "127.0.0.1:1"},
     f"{REPLACE_FIELD}$Key": {},
     f"{REPLACE_FIELD}$Value": {},
 }
 """What else each plug-in needs."""
+_NAMING = "io.debezium.sink.naming."
 VALUES = {
     "fetch.size": ("17", "23"), "max.batch.size": ("17", "23"), "redis.type": ("SET", "LPUSH"),
     "blacklist": ("card", "card,pin"), "whitelist": ("id", "id,name"),
     "driver.allowPublicKeyRetrieval": ("true", "false"),
+    "database.time_zone": ("Europe/Berlin", "Asia/Tokyo"), "table.name.format": ("orders", "lines"),
+    "table.naming.strategy": tuple(f"{_NAMING}{name}CollectionNamingStrategy" for name in ("Passthrough", "Default")),
     "topics.blacklist": ("card", "card,pin"), "config.properties.blacklist": ("card", "card,pin"),
 }  # fmt: skip
 """A value that is not the default, and another one."""
-ANY_TEXT = {"blacklist", "whitelist", "topics.blacklist", "config.properties.blacklist"}
+ANY_TEXT = {"table.name.format", "blacklist", "whitelist", "topics.blacklist", "config.properties.blacklist"}
 """Keys that take any word."""
 RENAMED = [
     pytest.param(plugin, old, new, id=f"{plugin.name}-{old}")
@@ -72,7 +77,7 @@ def test_a_broken_value_is_told_of_the_name_that_was_written(plugin: Plugin, old
 
 def test_the_keys_of_rows_per_batch_have_one_name() -> None:
     renamed = (case.values for case in RENAMED)
-    others = (REDIS, MIRROR, REPLACE_FIELD, *BINLOGS)
+    others = (REDIS, MIRROR, REPLACE_FIELD, DEBEZIUM_SINK, *BINLOGS)
     assert {(plugin.name, old): new for plugin, old, new in renamed if not plugin.name.startswith(others)} == {
         (SOURCE, "fetch.size"): "batch.max.rows",
         (AGENT, "max.batch.size"): "batch.max.rows",
