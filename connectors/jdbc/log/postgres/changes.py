@@ -30,7 +30,7 @@ from connectors.jdbc.log.postgres.pgoutput import (
     Truncation,
     decode,
 )
-from connectors.jdbc.log.postgres.segments import key_texts, only, shown
+from connectors.jdbc.log.postgres.segments import key_texts, only, sent_keys, shown
 from connectors.jdbc.log.postgres.snapshot import SnapshotRows
 from connectors.jdbc.log.postgres.tables import LogTable, LogTables
 from connectors.jdbc.log.shared import envelope
@@ -259,10 +259,12 @@ class ChangeEvents:
         return envelope.ProvisionalPlaces(transaction_ids(origin), origin.final_lsn, origin.place)
 
     def _touched(self, table: LogTable, item: Changes) -> set[Key]:
-        """Return the keys of rows whose changes are sent."""
-        kinds = [kind for kind, code in _CODES.items() if code not in self._rules.skipped]
-        sent = only(item, np.isin(item.kind, kinds))
-        return {*key_texts(table, item.buffer, sent.after), *key_texts(table, item.buffer, sent.before)}
+        """Return the keys of rows whose events are sent."""
+        before, after = (
+            dict(zip(places.tolist(), key_texts(table, item.buffer, rows), strict=True))
+            for places, rows in ((item.old, item.before), (item.new, item.after))
+        )
+        return sent_keys([_CODES[kind] for kind in item.kind.tolist()], before, after, self._rules.skipped)
 
     def _tell_signals(self, item: Changes) -> None:
         if self.chunked is None:

@@ -6,7 +6,7 @@ Asks the server for the order of keys, as only the server knows its collations.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -118,6 +118,23 @@ def key_texts(table: LogTable, buffer: Buffer, cells: Sequence[Cells]) -> list[K
     names = [column.name for column in table.relation.columns]
     found = _texts(buffer, cells, [names.index(name) for name in table.events.key])
     return [tuple("" if text is None else text for text in key) for key in found]
+
+
+def sent_keys(
+    operations: Sequence[str], before: Mapping[int, Key], after: Mapping[int, Key], skipped: Collection[str]
+) -> set[Key]:
+    """Return the keys of the events that changes have, without those of skipped operations.
+
+    `before` and `after` hold the keys of old and new rows by the change's number. An update that moved its row has a
+    delete and a create.
+    """
+    found = set()
+    for number, operation in enumerate(operations):
+        is_moved = operation == "u" and number in before and before[number] != after[number]
+        for keys, event in ((before, "d"), (after, "c")):
+            if number in keys and (event if is_moved else operation) not in skipped:
+                found.add(keys[number])
+    return found
 
 
 def _texts(buffer: Buffer, cells: Sequence[Cells], places: Sequence[int]) -> list[list[str | None]]:
