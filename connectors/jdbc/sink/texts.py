@@ -95,8 +95,25 @@ def _moment_text(moments: pa.Array, schema: s.Schema, raw: Raw, zones: Zones) ->
     if raw is Raw.DATE or (raw is Raw.TEXT and schema.name in _DATES):
         return pc.utf8_slice_codeunits(walls, 0, 10)
     if raw is Raw.TIME or (raw is Raw.TEXT and schema.name in _CLOCKS):
-        return pc.utf8_slice_codeunits(walls, 11)
+        clocks = pc.utf8_slice_codeunits(walls, 11)
+        return _with_hours(clocks, moments) if schema.name in _CLOCKS else clocks
     return walls
+
+
+def _with_hours(clocks: pa.Array, moments: pa.Array) -> pa.Array:
+    """Return the times of day, where one beyond a day has its hours: only the database knows if it holds such a one."""
+    is_of_day = pc.and_(pc.greater_equal(moments, 0), pc.less(moments, DAY_US))
+    if pc.all(is_of_day).as_py() is not False:
+        return clocks
+    return pc.if_else(is_of_day, clocks, pa.array(map(_hours, moments.to_pylist()), pa.string()))
+
+
+def _hours(us: int | None) -> str | None:
+    if us is None:
+        return None
+    seconds, fraction = divmod(abs(us), 10**6)
+    minutes, seconds = divmod(seconds, 60)
+    return f"{'-' * (us < 0)}{minutes // 60:02}:{minutes % 60:02}:{seconds:02}.{fraction:06}"
 
 
 def _iso(moments: pa.Array, tz: ZoneInfo) -> pa.Array:
