@@ -5,16 +5,20 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy import schema as ddl
 from sqlalchemy.engine.interfaces import ReflectedIndex
 from sqlalchemy.sql.elements import quoted_name
 
+from connect.api import schema as s
+from connect.api.arrow import arrow_type
 from connect.api.errors import ConnectError, SchemaError
+from connect.api.time_types import TIME_TYPES
 from connectors.jdbc.dialects.generic.writing import Writing
 from connectors.jdbc.settings.table_choice import TableName
 from connectors.jdbc.sink.database import TargetDatabase
@@ -26,6 +30,7 @@ from connectors.jdbc.values.types import Raw, TypeRules, plan_column
 _log = logging.getLogger(__name__)
 NAME_PARTS: Final = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
 """Matches one part of a table's name; parts are separated by dots, and may be in quotes."""
+_TIMES: Final = frozenset({s.DATE, s.TIME, s.TIMESTAMP, *(schema.name for schema in TIME_TYPES.values())})
 
 
 class ColumnTypes(Protocol):
@@ -191,7 +196,7 @@ class TargetTables:
             if target is None or target.missing(wanted):
                 raise
             return target
-        _log.info("The sink did: %s: %s", doing, "; ".join(" ".join(s.split()) for s in statements))
+        _log.info("The sink did: %s: %s", doing, "; ".join(" ".join(one.split()) for one in statements))
         self._known.pop(topic, None)
         found = self.find(topic)
         if found is None or found.missing(wanted):
@@ -218,7 +223,6 @@ class TargetTables:
     def _column(self, member: Member) -> sa.Column[Any]:
         kind = None if self._new_columns is None else self._new_columns.of(member)
         kind = kind or self._statements.column_type(member)
-        default = member.schema.default
         writing = self._database.writing
         doing = f"A field becomes column {member.name!r}"
         _require_no(writing.column_problem(member.name), doing, "fields.whitelist")
@@ -226,8 +230,19 @@ class TargetTables:
         return sa.Column(
             quoted_name(name, quote=True), kind, nullable=member.schema.optional and not member.is_key,
             autoincrement=False,  # SQLAlchemy's default for a key of one integer column
-            server_default=None if default is None else self._statements.default(default, kind),
+            server_default=None if member.schema.default is None else self._default(name, member.schema, kind),
         )  # fmt: skip
+
+    def _default(self, name: str, schema: s.Schema, kind: sa.types.TypeEngine[Any]) -> sa.TextClause:
+        """Return SQL of a new column's default. One of times has the text that a row's value would have."""
+        default = schema.default
+        if schema.name in _TIMES:
+            raw = plan_column(name, kind, True, TypeRules(self._database.dialect.types)).raw
+            value = pa.array([default], arrow_type(replace(schema, default=None)))
+            default = self._statements.cells(value, schema, TargetColumn(name, kind, raw))[0].as_py()
+        # Some types, as JSON and BIT, render no literals.
+        plain: dict[type, sa.types.TypeEngine[Any]] = {str: sa.String(), int: sa.BigInteger()}
+        return self._statements.default(default, plain.get(type(default), kind))
 
     def _look(self, name: TableName) -> Target | None:
         with self._database.catalog(f"looking at table {name.full}") as inspector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -14,6 +15,8 @@ from connect.api import schema as s
 from connect.api.errors import ConnectError
 from connect.api.records import Column, Header, TopicPartition
 from connect.lib.deadline import Deadline
+from connectors.jdbc.sink.debezium.config import DebeziumSinkConfig
+from connectors.jdbc.sink.debezium.value_forms import value_forms
 
 TABLE = "shop_public_Orders"
 
@@ -184,3 +187,31 @@ def test_decimals_of_any_scale_are_numbers(path: Path) -> None:
     assert number == 2
     assert "Field 'n': A value of io.debezium.data.VariableScaleDecimal is none" in why
     assert [n if n is None else Decimal(str(n)) for _, n, _ in rows(path)] == [Decimal("-12.34"), None]
+
+
+@pytest.mark.parametrize("settings", [{"primary__key__fields": "nope"}, {"field__exclude__list": "Id"}])
+def test_a_key_without_a_field_finds_no_row(path: Path, settings: dict[str, str]) -> None:
+    with opened(path, **settings) as task:
+        with pytest.raises(ConnectError, match=rf"The key of rows of topic {TOPIC} has no field") as caught:
+            put(task, batch([event("c", 1, "a")]))
+        assert caught.value.key == "primary.key.fields"
+    with opened(path, insert__mode="insert", **settings) as task:
+        assert put(task, batch([event("c", 1, "a"), event("c", 1, "a")])) == {}
+    assert len(rows(path)) == 2
+
+
+def test_defaults_of_times_and_bits_are_those_of_new_columns(path: Path) -> None:
+    bits = replace(s.BYTES, name="io.debezium.data.Bits", parameters={"length": "5"}, default=b"\x13")
+    day = replace(s.INT32, name="io.debezium.time.Date", default=19_000)
+    moment = replace(s.TIMESTAMP_SCHEMA, default=dt.datetime(2024, 7, 1, tzinfo=dt.UTC))
+    schema = s.struct({"Id": s.INT64, "day": day, "moment": moment})
+    with opened(path) as task:
+        assert put(task, batch([{"Id": 1, "day": 0, "moment": moment.default}], schema)) == {}
+    defaults = {name: default for _, name, _, _, default, _ in rows(path, f"PRAGMA table_info({TABLE})")}
+    assert defaults == {"id": None, "day": "19000", "moment": "1719792000000"}
+    for url, values in (("jdbc:postgresql://h/d", ("10011", "10011")), ("jdbc:mariadb://h/d", (19, 19))):
+        given = Column.from_rows([{"b": b"\x13"}], s.struct({"b": bits}))
+        formed = value_forms(
+            DebeziumSinkConfig.parse({"connection.url": url, "connection.username": "u", "topics": "a"})
+        ).formed(given, given.schema)
+        assert (formed.schema.field("b").default, next(iter(formed.rows()))["b"]) == values

@@ -141,6 +141,11 @@ class DebeziumSinkConfig(AddressKeys):
         yield from super().unknown_keys(own)
 
     @property
+    def finds_rows(self) -> bool:
+        """Return True if a record changes or deletes the row of its key."""
+        return self.insert_mode != "insert" or self.delete_enabled
+
+    @property
     def keeps_dots(self) -> bool:
         """Return True if a topic's dots stay in ${topic}, and part schema and table then."""
         return self.table_naming == AS_THEY_ARE

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connect.api import schema as s
-from connect.api.errors import SchemaError
+from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch, Column
 from connectors.jdbc.sink.debezium.keys import row_keys
 from connectors.jdbc.sink.debezium.names import TableNames
@@ -117,6 +117,11 @@ class Events:
     def _flat(self, batch: Batch) -> Batch:
         """Return the rows with their keys, only with the fields that are written, by the names of their columns."""
         keys = self._keys.of(batch, batch.values)
+        if keys is not None and self._config.finds_rows and not (keys.schema and keys.schema.fields):
+            raise ConnectError(
+                f"The key of rows of topic {batch.topic} has no field, so that no row is found by it.",
+                key="primary.key.fields", fix="Name fields that it has there, or leave them in field.include.list.",
+            )  # fmt: skip
         values = batch.values
         if values.schema is not None and values.schema.type is s.Type.STRUCT:
             values = self._named(part_of(values, values.schema, self._chosen(batch.topic)))

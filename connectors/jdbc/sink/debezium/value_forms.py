@@ -50,8 +50,9 @@ class ValueForms:
             form = self.forms.get(f.schema.name or "")
             if form is not None:
                 try:
+                    default = form(pa.array([f.schema.default], values.type), f.schema)[0][0].as_py()
                     values, kind = form(values, f.schema)
-                    formed = replace(f.schema, type=kind, fields=())
+                    formed = replace(f.schema, type=kind, fields=(), default=default)
                 except (ValueError, ArithmeticError, pa.ArrowInvalid) as error:
                     raise SchemaError(f"A value of {f.schema.name} is none: {error}", field=f.name) from error
             columns.append(values)
