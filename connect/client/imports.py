@@ -20,6 +20,10 @@ WAIT_S: Final = 60.0
 _POLL_S: Final = 0.2
 _UNKNOWN_ROUTE: Final = (404, 405)
 _CONFLICT: Final = 409
+_OTHER_KAFKA: Final = (
+    "Its offsets are those of another Kafka: they are right here only if the topics have the same records at the same "
+    "offsets. After a mirror they have not."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +123,8 @@ class ConnectorImport:
                 fix="Delete it there yourself; then set its offsets here (connect connectors offsets NAME --set FILE).",
             ) from error
         self._wait(self._old, name, "STOPPED")
-        self._create(name)
-        count, notes = self._copy_offsets(name, is_stopped=True)
+        was_here = self._create(name)
+        count, notes = self._copy_offsets(name, is_stopped=True, may_be_later=was_here and before == "STOPPED")
         if before == "STOPPED":
             notes = (*notes, "It was stopped there, and is stopped here. Resume it where it shall run.")
         else:
@@ -144,8 +148,10 @@ class ConnectorImport:
             return f"It was not given back, and stands still at {self._old.url}: {error}"
         return ""
 
-    def _create(self, name: str) -> None:
+    def _create(self, name: str) -> bool:
+        """Create the connector here. Return True if it was here before, STOPPED and with the same settings."""
         config = self._old.config(name)
+        was_here = False
         try:
             self._new.create(name, config, "STOPPED")
         except RefusedError as error:
@@ -153,7 +159,9 @@ class ConnectorImport:
             # alone.
             if error.status != _CONFLICT or not self._is_same_and_stopped(name, config):
                 raise
+            was_here = True
         self._made.add(name)
+        return was_here
 
     def _runs_here(self, name: str) -> bool:
         if name not in self._new.connectors() or not self._is_same(name, self._old.config(name)):
@@ -169,8 +177,11 @@ class ConnectorImport:
             HIDDEN in present[key] or present[key] == value for key, value in config.items()
         )
 
-    def _copy_offsets(self, name: str, *, is_stopped: bool) -> tuple[int, tuple[str, ...]]:
-        """Copy the offsets of a connector; return how many there were, and notes about them."""
+    def _copy_offsets(self, name: str, *, is_stopped: bool, may_be_later: bool = False) -> tuple[int, tuple[str, ...]]:
+        """Let the connector have the old one's offsets and no others; return how many there were, and notes about them.
+
+        `may_be_later`: those that it has here may be the later ones, so that they are not replaced.
+        """
         is_sink = self._new.connector(name).get("type") == "sink"
         if is_sink and self._same_kafka:
             return 0, ("Both clusters use the same Kafka: the offsets of its consumer group are there already.",)
@@ -180,11 +191,27 @@ class ConnectorImport:
             if error.status not in _UNKNOWN_ROUTE:
                 raise
             return 0, ("The old cluster cannot tell offsets (Apache Kafka before 3.6): set them yourself.",)
+        self._wait(self._new, name, "STOPPED")
+        self._forget_others(name, offsets, may_be_later=may_be_later)
         if not offsets:
             return 0, ("It has no offsets yet: it begins at the beginning.",)
-        self._wait(self._new, name, "STOPPED")
         self._new.alter_offsets(name, offsets)
-        return len(offsets), () if is_stopped else ("Its offsets are those of now; --move takes the last ones.",)
+        notes = () if is_stopped else ("Its offsets are those of now; --move takes the last ones.",)
+        return len(offsets), (*notes, _OTHER_KAFKA) if is_sink else notes
+
+    def _forget_others(self, name: str, offsets: Sequence[Mapping[str, Any]], *, may_be_later: bool) -> None:
+        """Forget the offsets that a former connector of this name has left here."""
+        here = self._new.offsets(name)
+        if may_be_later and here and not all(one in offsets for one in here):
+            raise ConnectError(
+                f"{name} is stopped in both clusters, and stands elsewhere here than at {self._old.url}: it may have "
+                "run here since.",
+                fix="Resume it here, or delete it here first to begin where it was stopped there.",
+            )
+        partitions = [one["partition"] for one in offsets]
+        others = [{"partition": one["partition"], "offset": None} for one in here if one["partition"] not in partitions]
+        if others:
+            self._new.alter_offsets(name, others)
 
     def _wait(self, client: ConnectClient, name: str, state: str) -> None:
         """Wait until the connector is in this state; for STOPPED, also until it has no tasks any more."""

@@ -181,3 +181,24 @@ def test_what_is_not_taken_is_named_and_goes_on_there(run, clusters, tmp_path):
     wait_for(lambda: state(new, taken)[0] == "RUNNING", 60, "one that was here before")
     remove(old, good, bad, taken)
     remove(new, good, bad, taken)
+
+
+def test_offsets_that_a_former_connector_of_the_name_left_here_are_forgotten(run, clusters, tmp_path):
+    old, new = clusters
+    name = f"left-{secrets.token_hex(3)}"
+    config = source(tmp_path / "in.txt", name)
+    (tmp_path / "in.txt").write_text("x\n")
+
+    def offsets():
+        return requests.get(f"{new}/connectors/{name}/offsets", timeout=30).json()["offsets"]
+
+    create(new, name, config)
+    wait_for(offsets, 60, "offsets")
+    remove(new, name)
+    made = {"name": name, "config": config, "initial_state": "STOPPED"}
+    assert requests.post(f"{old}/connectors", json=made, timeout=60).status_code == 201
+    wait_for(lambda: state(old, name) == ("STOPPED", []), 60, "a stopped connector of Java")
+    assert "it begins at the beginning" in run(f"connect import --from $OLD --url $NEW --move {name}")
+    assert offsets() == []
+    remove(old, name)
+    remove(new, name)

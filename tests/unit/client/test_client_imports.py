@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -11,7 +11,7 @@ import pytest
 from connect.api.errors import ConnectError
 from connect.client import imports
 from connect.client.imports import ConnectorImport, ImportReport
-from connect.client.rest import ConnectClient
+from connect.client.rest import ConnectClient, RefusedError
 
 NAME = "orders"
 CONFIG = {"connector.class": "FileStreamSource", "file": "/in.txt", "topic": "orders"}
@@ -28,6 +28,9 @@ class Cluster:
     unreachable_for: str = ""
     wanted: str = ""
     looks: int = 0
+    kind: str = "source"
+    stored: dict[str, int] = field(default_factory=dict)
+    """Where it stands, by the name of the file; that of a sink by its topic."""
 
     def server(self) -> Mapping[str, Any]:
         return {"kafka_cluster_id": self.url}
@@ -39,19 +42,26 @@ class Cluster:
         return CONFIG
 
     def connector(self, _: str) -> Mapping[str, Any]:
-        return {"type": "source"}
+        return {"type": self.kind}
 
     def validate(self, _: Mapping[str, str]) -> Mapping[str, Any]:
         return {"configs": []}
 
     def create(self, _: str, __: Mapping[str, str], state: str) -> None:
+        if self.state is not None:
+            raise RefusedError(409, "It already exists.")
         self.state = self.wanted = state
 
     def offsets(self, _: str) -> list[Mapping[str, Any]]:
-        return [{"partition": {"filename": "/in.txt"}, "offset": {"position": 7}}]
+        return [{"partition": {"filename": f}, "offset": {"position": at}} for f, at in self.stored.items()]
 
-    def alter_offsets(self, _: str, __: object) -> None:
+    def alter_offsets(self, _: str, offsets: Sequence[Mapping[str, Any]]) -> None:
         assert self.state == "STOPPED"
+        assert offsets, "none is refused"
+        for one in offsets:
+            self.stored.pop(one["partition"]["filename"], None)
+            if one["offset"] is not None:
+                self.stored[one["partition"]["filename"]] = one["offset"]["position"]
 
     def change_state(self, _: str, verb: str) -> None:
         if verb == self.unreachable_for:
@@ -113,3 +123,41 @@ def test_what_was_stopped_there_stays_stopped_here_and_the_report_says_so() -> N
     report = moved(old, new)
     assert (report.verdict, new.state) == ("moved", "STOPPED")
     assert any("was stopped there" in note for note in report.notes)
+
+
+@pytest.mark.parametrize("there", [{}, {"/in.txt": 7}])
+def test_offsets_that_a_former_connector_of_the_name_left_here_count_no_more(there: dict[str, int]) -> None:
+    old = Old("http://old", "RUNNING", stored=there)
+    new = Cluster("http://new", stored={"/in.txt": 90, "/other.txt": 5})
+    old.other = new
+    assert moved(old, new).verdict == "moved"
+    assert new.stored == there
+
+
+def test_one_that_is_stopped_in_both_clusters_keeps_its_later_offsets_here() -> None:
+    """It was moved, ran here and was stopped here, when all connectors are moved once more."""
+    old = Old("http://old", "STOPPED", stored={"/in.txt": 7})
+    new = Cluster("http://new", "STOPPED", stored={"/in.txt": 90})
+    old.other = new
+    report = moved(old, new)
+    assert report.verdict == "refused"
+    assert "stands elsewhere here than at http://old" in report.reason
+    assert new.stored == {"/in.txt": 90}
+    assert (old.state, new.state) == ("STOPPED", "STOPPED")
+
+
+@pytest.mark.parametrize("here", [{}, {"/in.txt": 7}])
+def test_a_move_that_ended_before_its_offsets_were_set_goes_on(here: dict[str, int]) -> None:
+    old = Old("http://old", "STOPPED", stored={"/in.txt": 7})
+    new = Cluster("http://new", "STOPPED", stored=here)
+    assert moved(old, new).verdict == "moved"
+    assert new.stored == {"/in.txt": 7}
+
+
+def test_offsets_of_a_sink_from_another_kafka_come_with_a_word_of_warning() -> None:
+    old = Old("http://old", "RUNNING", stored={"orders": 7}, kind="sink")
+    new = Cluster("http://new", kind="sink")
+    old.other = new
+    report = moved(old, new)
+    assert new.stored == {"orders": 7}
+    assert any("another Kafka" in note for note in report.notes)
