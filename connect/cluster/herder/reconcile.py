@@ -46,7 +46,7 @@ from connect.cluster.store.session_key import needs_rotation, new_session_key
 from connect.cluster.store.status_store import StatusStore
 from connect.lib.deadline import Deadline
 from connect.runtime.settings.worker_config import WorkerConfig
-from connect.runtime.source.exactly_once import fences_leader, uses_transactions
+from connect.runtime.source.exactly_once import fences_leader, transaction_rule
 from connect.runtime.task.messages import AsksToWrite, TaskBuilt, TaskCondition, TaskState, TopicsUsed
 from connect.runtime.task.task_id import TaskId
 
@@ -126,7 +126,7 @@ class Reconciler:
             catalog=around.catalog,
             limits=Limits(stop_s, PLAN_TASKS_TIMEOUT_S, RestartPolicy.of(worker), config_max_bytes(worker)),
             stopping=StoppingTasks(membership, stop_s + 2 * KILL_GRACE_S),
-            in_transactions=partial(uses_transactions, worker),
+            in_transactions=transaction_rule(worker),
         )
 
     @property

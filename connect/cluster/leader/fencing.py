@@ -101,7 +101,12 @@ class Fencing:
 
     def _is_needed(self, snapshot: ConfigSnapshot, name: str) -> bool:
         """Return True if tasks wait for a round: those of all workers, or of such that write in transactions."""
-        if name not in snapshot.applied or self._parts.catalog.kind(snapshot.applied[name]) != "source":
+        config = snapshot.applied.get(name)
+        if config is None or self._parts.catalog.kind(config) != "source":
+            return False
+        if self._parts.in_transactions(config):
+            return True
+        if not any(worker.in_transactions for worker in snapshot.workers.values()):
             return False
         return any(self._waits(snapshot, TaskId(name, number)) for number in snapshot.tasks[name])
 

@@ -15,7 +15,7 @@ from typing import Final
 from connect.cluster.loop.membership import View
 from connect.cluster.model.config_records import PlacementRecord
 from connect.cluster.model.config_state import ConfigSnapshot
-from connect.cluster.model.placement import moves, place
+from connect.cluster.model.placement import moves, place, place_new
 from connect.cluster.store.config_store import ConfigStore
 from connect.cluster.store.status_store import StatusStore
 from connect.runtime.task.state import State
@@ -98,8 +98,12 @@ class TaskPlacer:
         tasks = [TaskId(name, number) for name in only for number in snapshot.tasks.get(name, ())]
         new = [task for task in tasks if task not in snapshot.placements and self._is_released(task, view)]
         if new:
-            placed = {task: slot for task, slot in snapshot.placements.items() if snapshot.has_task(task)}
-            self._write(snapshot, new, place([*placed, *new], placed, view.owners))
+            known = snapshot.tasks
+            placed = {
+                t: s for t, s in snapshot.placements.items() if t.connector in known and t.task in known[t.connector]
+            }
+            kept = {task: placed[task] for task in tasks if task in placed}
+            self._write(snapshot, new, kept | place_new(new, placed, view.owners))
 
     def forget(self, snapshot: ConfigSnapshot) -> None:
         """Remove the placements of connectors that do not exist any more; called when this worker begins to lead.

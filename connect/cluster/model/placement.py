@@ -21,9 +21,14 @@ def place(tasks: Collection[TaskId], placed: Placement, owners: Mapping[int, str
     `owners` holds the worker of each slot that is owned. While no slot is owned, new tasks get none.
     """
     result = {task: placed[task] for task in tasks if task in placed}
-    new = sorted(set(tasks) - set(result))
-    load = _Load(result, owners, {task.connector for task in new})
-    for task in new:
+    return result | place_new(set(tasks).difference(result), result, owners)
+
+
+def place_new(new: Collection[TaskId], placed: Placement, owners: Mapping[int, str]) -> dict[TaskId, int]:
+    """Return a slot for each new task beside those that are placed; without an owned slot they get none."""
+    result: dict[TaskId, int] = {}
+    load = _Load(placed, owners, {task.connector for task in new})
+    for task in sorted(new):
         slot = load.take_best(task)
         if slot is None:
             break

@@ -53,6 +53,8 @@ class Info:
 
     def with_errors(self, errors: Sequence[str]) -> Info:
         """Return the key with further errors; an error that it has already is not repeated."""
+        if not errors:
+            return self
         return replace(self, value=replace(self.value, errors=tuple(dict.fromkeys((*self.value.errors, *errors)))))
 
 

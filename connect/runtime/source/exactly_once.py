@@ -7,7 +7,7 @@ Source of the rules: KIP-618; org.apache.kafka.connect.runtime.ExactlyOnceWorker
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -25,9 +25,14 @@ def uses_transactions(worker: WorkerConfig, config: Mapping[str, str]) -> bool:
     As in Kafka Connect every source does so where the worker's file says enabled. Where the file says nothing, only
     sources do so that require it. A placeholder in a raw configuration counts as required until it is resolved.
     """
+    return transaction_rule(worker)(config)
+
+
+def transaction_rule(worker: WorkerConfig) -> Callable[[Mapping[str, str]], bool]:
+    """Return `uses_transactions` of one worker, whose file it reads once: the herder asks for each task each second."""
     if worker.originals.get(WORKER_SUPPORT, "").strip().lower() == "enabled":
-        return True
-    return config.get(SUPPORT, "").strip().lower() not in {"", "requested"}
+        return lambda _: True
+    return lambda config: config.get(SUPPORT, "").strip().lower() not in {"", "requested"}
 
 
 def writes_in_transactions(worker: WorkerConfig, config: SourceConnectorConfig) -> bool:
