@@ -30,6 +30,8 @@ _US_PER: Final = {"Date": DAY_US, "Time": 1000, "MicroTime": 1, "Timestamp": 100
 _NANOS: Final = frozenset({"NanoTime", "NanoTimestamp"})
 _DATES: Final = frozenset({s.DATE, TIME_TYPES["Date"].name})
 _CLOCKS: Final = frozenset({s.TIME, *(TIME_TYPES[name].name for name in ("Time", "MicroTime", "NanoTime"))})
+_TOO_FINE: Final = r"(\.\d{6})\d+"
+_ENDLESS: Final = ("infinity", "-infinity")
 _LOGICAL: Final = frozenset({s.DATE, s.TIME, s.TIMESTAMP})
 
 
@@ -41,6 +43,8 @@ class Zones:
 
     clock: ZoneInfo
     date: ZoneInfo
+    shows_times: bool = False
+    """True if numbers of Debezium's types of times become dates and times in columns of texts, too."""
 
 
 def moments_us(array: pa.Array, schema: s.Schema, raw: Raw) -> pa.Array | None:
@@ -65,7 +69,8 @@ def moments_us(array: pa.Array, schema: s.Schema, raw: Raw) -> pa.Array | None:
             .cast(pa.int64())
         )
     if name in {"IsoTimestamp", "ZonedTimestamp"}:
-        return array.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+        cut = pc.replace_substring_regex(array, _TOO_FINE, r"\1")
+        return cut.cast(pa.timestamp("us", "UTC")).cast(pa.int64())
     return None
 
 
@@ -74,8 +79,14 @@ def text_of(array: pa.Array, schema: s.Schema, raw: Raw, zones: Zones) -> pa.Arr
 
     `raw` is the kind of values that the table's column holds. Sessions are in UTC, so that an instant needs no zone.
     """
+    if schema.name == TIME_TYPES["ZonedTimestamp"].name and raw in _MOMENTS:
+        endless = pc.is_in(array, pa.array(_ENDLESS))
+        if pc.any(endless).as_py():
+            finite = pc.if_else(endless, pa.scalar(None, array.type), array)
+            return pc.if_else(endless, array, text_of(finite, schema, raw, zones))
     try:
-        moments = moments_us(array, schema, raw)
+        is_shown = zones.shows_times and raw is Raw.TEXT and schema.type is not s.Type.STRING
+        moments = moments_us(array, schema, Raw.WALL_CLOCK if is_shown else raw)
         if moments is not None:
             return _moment_text(moments, schema, raw, zones)
     except (Misfit, pa.ArrowInvalid) as error:

@@ -50,9 +50,9 @@ class Admitted:
         return Admitted(rows, [self.numbers[place] for place in kept], bad)
 
 
-def statements_of(config: JdbcSinkConfig, database: TargetDatabase) -> SinkStatements:
-    """Return the statements that write this kind of database."""
-    return database.writing.sql(Zones(config.zone, config.date_zone))
+def statements_of(config: JdbcSinkConfig, database: TargetDatabase, *, shows_times: bool = False) -> SinkStatements:
+    """Return the statements that write this kind of database. With `shows_times` Debezium's times are no numbers."""
+    return database.writing.sql(Zones(config.zone, config.date_zone, shows_times))
 
 
 class TableWriter:
@@ -62,7 +62,7 @@ class TableWriter:
         self, config: JdbcSinkConfig, database: TargetDatabase, new_columns: ColumnTypes | None = None
     ) -> None:
         self._config = config
-        self._statements = statements_of(config, database)
+        self._statements = statements_of(config, database, shows_times=new_columns is not None)
         self._database = database
         self._targets = TargetTables(config, database, self._statements, new_columns)
         self._looks_late = False

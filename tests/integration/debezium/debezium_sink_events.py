@@ -110,18 +110,25 @@ def truncation(topic: str, database: str, offset: int) -> Batch:
     return Batch(topic, values, Column.from_rows([None, {"Id": 9}], KEY), partition=0, consumed=consumed)
 
 
-def table_of(engine: sa.Engine, name: str) -> dict[str, Any]:
-    """Return the columns of a table as the database tells them, those of its key, and its rows as texts."""
+def table_of(engine: sa.Engine, name: str, cast: str = "") -> dict[str, Any]:
+    """Return the columns of a table as the database tells them, those of its key, and its rows as texts. `cast` is SQL
+    that the database makes texts by.
+    """
     with engine.connect() as session:
         inspector = sa.inspect(session)
         columns = {
-            column["name"]: [str(column["type"].compile(engine.dialect)), column["nullable"], column["default"]]
+            column["name"]: [_told(column["type"], engine), column["nullable"], column["default"]]
             for column in inspector.get_columns(name)
         }
         key = inspector.get_pk_constraint(name)["constrained_columns"]
         quote = engine.dialect.identifier_preparer.quote_identifier
-        rows = session.exec_driver_sql(f"SELECT * FROM {quote(name)} ORDER BY 1").mappings().all()
+        listed = ", ".join(f"{quote(column)}{cast} AS {quote(column)}" for column in columns)
+        rows = session.exec_driver_sql(f"SELECT {listed} FROM {quote(name)} ORDER BY 1").mappings().all()
         return {
             "columns": columns, "key": key,
             "rows": [{column: None if v is None else str(v) for column, v in row.items()} for row in rows],
         }  # fmt: skip
+
+
+def _told(kind: sa.types.TypeEngine[Any], engine: sa.Engine) -> str:
+    return "of no known type" if isinstance(kind, sa.types.NullType) else str(kind.compile(engine.dialect))

@@ -56,6 +56,8 @@ class MySqlStatements(SinkStatements):
         """Return a column's values as texts, as bytes, or as integers for a column of bits."""
         if pa.types.is_floating(array.type) and not pc.all(pc.is_finite(array)).as_py() and len(array.drop_null()):
             raise SchemaError("NaN and the infinities are no numbers here.", field=column.name)
+        if schema.type is s.Type.BYTES and isinstance(column.type, sa.types.NullType):
+            return array.cast(pa.binary())  # a column of geometries
         texts = text_of(array, schema, column.raw, self.zones)
         is_number = pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)
         return array.cast(pa.int64()) if is_number and isinstance(column.type, my.BIT) else texts

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from connect.api import schema as s
 from connect.api.errors import SchemaError
 from connect.api.records import Column
 from connectors.jdbc.dialects.known import family
+from connectors.jdbc.sink.debezium.geometry import POINT, SHAPES, mysql_shapes, postgres_points
+from connectors.jdbc.sink.debezium.source_columns import UNSIGNED, column_type
 from connectors.jdbc.sink.debezium.structs import member, structs
 from connectors.jdbc.values.java_zones import zone
 
@@ -28,6 +31,9 @@ BITS: Final = "io.debezium.data.Bits"
 VARIABLE: Final = "io.debezium.data.VariableScaleDecimal"
 DURATION: Final = "io.debezium.time.MicroDuration"
 ZONED_TIME: Final = "io.debezium.time.ZonedTime"
+ZONED: Final = "io.debezium.time.ZonedTimestamp"
+_ENDS: Final = {"infinity": "2038-01-19T03:14:07Z", "-infinity": "1970-01-01T00:00:01Z"}
+"""MariaDB and MySQL have no infinities: as with Debezium they get the first and last moment of a TIMESTAMP."""
 ANY_LENGTH: Final = 2**31 - 1
 """Bits of a column without a length have this one."""
 Form = Callable[[pa.Array, s.Schema], tuple[pa.Array, s.Type]]
@@ -36,18 +42,27 @@ Form = Callable[[pa.Array, s.Schema], tuple[pa.Array, s.Type]]
 
 @dataclass(frozen=True, slots=True)
 class ValueForms:
-    """Holds the forms of a database by the names of types."""
+    """Holds the forms of a database by the names of types.
+
+    `unsigned` is that of fields that are an unsigned BIGINT at the source.
+    """
 
     forms: Mapping[str, Form] = field(default_factory=dict)
+    unsigned: Form | None = None
+
+    def _of(self, schema: s.Schema) -> Form | None:
+        if schema.type is s.Type.INT64 and column_type(schema) in UNSIGNED:
+            return self.unsigned
+        return self.forms.get(schema.name or "")
 
     def formed(self, column: Column, schema: s.Schema) -> Column:
         """Return structs whose fields have their forms. SchemaError: a value has none."""
-        if not any(f.schema.name in self.forms for f in schema.fields):
+        if all(self._of(f.schema) is None for f in schema.fields):
             return column
         array, columns, fields = column.arrow(), [], []
         for f in schema.fields:
             values, formed = member(array, schema, f.name), f.schema
-            form = self.forms.get(f.schema.name or "")
+            form = self._of(f.schema)
             if form is not None:
                 try:
                     default = form(pa.array([f.schema.default], values.type), f.schema)[0][0].as_py()
@@ -64,11 +79,17 @@ class ValueForms:
 def value_forms(config: DebeziumSinkConfig) -> ValueForms:
     """Return the forms of the database that a sink writes to."""
     own = zone(config.time_zone)
-    mysql: dict[str, Form] = {BITS: _bits_as_number, ZONED_TIME: _each(lambda text: _wall_clock(text, own))}
-    of_database: dict[str, dict[str, Form]] = {
-        "postgresql": {BITS: _bits_as_text, DURATION: _each(_seconds)}, "mysql": mysql, "mariadb": mysql,
+    every: dict[str, Form] = {VARIABLE: _each(_decimal)}
+    mysql = {
+        **every, BITS: _bits_as_number, ZONED_TIME: _each(lambda text: _wall_clock(text, own)), ZONED: _with_ends,
+        **dict.fromkeys(SHAPES, mysql_shapes),
     }  # fmt: skip
-    return ValueForms({VARIABLE: _each(_decimal), **of_database.get(family(config.connection_url), {})})
+    postgres = {**every, BITS: _bits_as_text, DURATION: _each(_seconds), POINT: postgres_points}
+    of_database = {
+        "postgresql": ValueForms(postgres), "mysql": ValueForms(mysql, _unsigned),
+        "mariadb": ValueForms(mysql, _unsigned),
+    }  # fmt: skip
+    return of_database.get(family(config.connection_url), ValueForms(every))
 
 
 def _each(text_of: Callable[[Any], str]) -> Form:
@@ -107,4 +128,18 @@ def _bits_as_text(array: pa.Array, schema: s.Schema) -> tuple[pa.Array, s.Type]:
 def _bits_as_number(array: pa.Array, schema: s.Schema) -> tuple[pa.Array, s.Type]:
     del schema
     numbers = [None if value is None else int.from_bytes(value, "little") for value in array.to_pylist()]
-    return pa.array(numbers, pa.int64()), s.Type.INT64
+    # Arrow's numbers of 64 bits have a sign, and a column of bits takes a negative one as its bits.
+    signed = [number if number is None or number < 2**63 else number - 2**64 for number in numbers]
+    return pa.array(signed, pa.int64()), s.Type.INT64
+
+
+def _unsigned(array: pa.Array, schema: s.Schema) -> tuple[pa.Array, s.Type]:
+    """Return numbers with a sign as those without one that have the same bits."""
+    del schema
+    return array.view(pa.uint64()).cast(pa.string()), s.Type.STRING
+
+
+def _with_ends(array: pa.Array, schema: s.Schema) -> tuple[pa.Array, s.Type]:
+    for endless, end in _ENDS.items():
+        array = pc.if_else(pc.equal(array, endless), end, array)
+    return array, schema.type
