@@ -215,3 +215,25 @@ def test_defaults_of_times_and_bits_are_those_of_new_columns(path: Path) -> None
             DebeziumSinkConfig.parse({"connection.url": url, "connection.username": "u", "topics": "a"})
         ).formed(given, given.schema)
         assert (formed.schema.field("b").default, next(iter(formed.rows()))["b"]) == values
+
+
+def test_headers_of_several_types_are_keys_each(path: Path) -> None:
+    """Java's default converter of headers makes the smallest integer of each text."""
+
+    def headers(number: int, schema: s.Schema) -> tuple[Header, ...]:
+        return (Header("key", number, schema),)
+
+    given = [headers(1, s.INT8), headers(300, s.INT16), headers(2, s.INT8), (), headers(1, s.INT8) * 2]
+    records = replace(batch([row(number) for number in range(5)], ROW), headers=given)
+    with opened(path, primary__key__mode="record_header") as task:
+        assert put(task, records) == {
+            3: "The record has no header, and primary.key.mode=record_header needs some.",
+            4: "A header of the record comes twice, and a column of the key has one value.",
+        }
+    assert rows(path) == [(1, 0, None), (2, 2, None), (300, 1, None)]
+
+
+def test_fields_that_differ_in_case_alone_are_a_bad_row_unless_case_is_kept(path: Path) -> None:
+    schema = s.struct({"A": s.INT64, "a": s.INT64})
+    with opened(path) as task:
+        assert "Two fields become column a." in put(task, batch([{"A": 1, "a": 2}], schema, keys=[1]))[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import sqlalchemy as sa
 
@@ -56,23 +55,32 @@ class DebeziumSinkTask(JdbcSinkTask):
             super().put(batch, deadline)
 
     def _written(self, batch: Batch, deadline: Deadline) -> Bad:
-        try:
-            work, numbers, bad = self._events.work(batch), list(range(len(batch))), Bad()
-        except SchemaError as error:  # as a row lacks a key, or has a value of no form
-            bad = dict(refused_rows(0, len(batch), partial(self._try, batch), (SchemaError,), error))
-            numbers = [number for number in range(len(batch)) if number not in bad]
-            work = self._events.work(batch.take(numbers)) if numbers else Work(())
-        bad |= {numbers[row]: why for row, why in work.bad.items()}
-        for part in work.parts:
-            if part.empties:
-                self._empty(part, deadline)
-                continue
-            found = super()._written(part.rows, deadline)
-            bad |= {numbers[part.numbers[row]]: own_error(why) for row, why in found.items()}
+        bad = Bad()
+        for first, work in self._works(batch, bad):
+            bad |= {first + row: why for row, why in work.bad.items()}
+            for part in work.parts:
+                if part.empties:
+                    self._empty(part, deadline)
+                    continue
+                found = super()._written(part.rows, deadline)
+                bad |= {first + part.numbers[row]: own_error(why) for row, why in found.items()}
         return bad
 
-    def _try(self, batch: Batch, first: int, last: int) -> None:
-        self._events.work(batch.slice(first, last))
+    def _works(self, batch: Batch, bad: Bad) -> Sequence[tuple[int, Work]]:
+        """Return what pieces of a batch do, each with the number of its first row; it is one piece if all rows agree.
+
+        Rows that do nothing alone, as they lack a key or have a value of no form, are added to `bad`.
+        """
+        works: list[tuple[int, Work]] = []
+
+        def take(first: int, last: int) -> None:
+            works.append((first, self._events.work(batch.slice(first, last))))
+
+        try:
+            take(0, len(batch))
+        except SchemaError as error:
+            bad |= refused_rows(0, len(batch), take, (SchemaError,), error)
+        return works
 
     def _empty(self, part: Part, deadline: Deadline) -> None:
         """Empty a table, while this task owns the partition of the event that says so."""

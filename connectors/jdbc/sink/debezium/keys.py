@@ -99,16 +99,21 @@ class HeaderKeys:
     """Makes keys of the records' headers."""
 
     def of(self, batch: Batch, rows: Column) -> Column | None:
-        """Return the headers as structs. SchemaError: a record has none, or others than the first record."""
+        """Return the headers as structs.
+
+        SchemaError: a record has none, one of them twice, or others than the first record or of other types.
+        """
         del rows
         headers = batch.headers or [()] * len(batch)
-        schema = s.struct({header.key: _schema(header) for header in headers[0]})
-        if not schema.fields:
+        if not headers[0]:
             raise SchemaError("The record has no header, and primary.key.mode=record_header needs some.", key=_MODE)
-        found = [{header.key: header.value for header in of_row} for of_row in headers]
-        if any(row.keys() != schema.field_index.keys() for row in found):
+        kinds = [{header.key: _schema(header) for header in of_row} for of_row in headers]
+        if any(len(kind) < len(of_row) for kind, of_row in zip(kinds, headers, strict=True)):
+            raise SchemaError("A header of the record comes twice, and a column of the key has one value.", key=_MODE)
+        if any(kind != kinds[0] for kind in kinds):
             raise SchemaError("The record has other headers than the ones before it, and so another key.", key=_MODE)
-        return Column.from_rows(found, schema)
+        found = [{header.key: header.value for header in of_row} for of_row in headers]
+        return Column.from_rows(found, s.struct(kinds[0]))
 
 
 def _schema(header: Header) -> s.Schema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from connect.api import schema as s
+from connect.api.errors import SchemaError
 from connect.api.records import Column
 
 Chosen = Callable[[str], bool]
@@ -37,8 +39,14 @@ def structs(columns: Sequence[pa.Array], fields: Sequence[s.Field], nulls: pa.Bo
 
 
 def renamed(column: Column, schema: s.Schema, name_of: Callable[[str], str]) -> Column:
-    """Return structs whose fields have other names."""
+    """Return structs whose fields have other names. SchemaError: two of them get the same one."""
     fields = [s.Field(name_of(field.name), field.schema) for field in schema.fields]
+    twice = sorted(name for name, count in Counter(field.name for field in fields).items() if count > 1)
+    if twice:
+        raise SchemaError(
+            f"Two fields become column {', '.join(twice)}.", key="quote.identifiers",
+            fix="Set quote.identifiers=true, which keeps the case of names, or leave one out.",
+        )  # fmt: skip
     if all(new.name == old.name for new, old in zip(fields, schema.fields, strict=True)):
         return column
     array = column.arrow()
