@@ -15,7 +15,8 @@ from connect.api.errors import RetriableError
 from connect.api.optional.compaction import CompactedFiles, Compaction, FileGroup
 from connect.lib.deadline import Deadline
 from connectors.s3.files.grouping import is_small, small_groups
-from connectors.s3.iceberg.snapshots import is_committed, write_rows
+from connectors.s3.iceberg.data_files import read_rows, write_rows
+from connectors.s3.iceberg.snapshots import is_committed
 from connectors.s3.iceberg.stored_progress import told_by
 
 if TYPE_CHECKING:
@@ -43,11 +44,8 @@ def groups(table: Table, wish: Compaction) -> Iterator[FileGroup]:
 def rewritten(table: Table, group: FileGroup) -> CompactedFiles | None:
     """Replace the files of a group by large ones in a commit.
 
-    Return None if some of them are not in the table any more.
+    Return None if some of them are not in the table any more, or have other columns and cannot be read exactly.
     """
-    from pyiceberg.expressions import AlwaysTrue
-    from pyiceberg.io.pyarrow import ArrowScan
-
     deadline, files, schema_id = Deadline.after(_COMMIT_LIMIT_S), list["DataFile"](), None
     while True:
         table.refresh()
@@ -55,7 +53,9 @@ def rewritten(table: Table, group: FileGroup) -> CompactedFiles | None:
         if old is None:
             return None
         if table.schema().schema_id != schema_id:
-            rows = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue()).to_table(old)
+            rows = read_rows(table, old)
+            if rows is None:
+                return None
             files, schema_id = write_rows(table, rows), table.schema().schema_id
         told = told_by(table)
         # Progress that is not certain is not repeated, as the snapshot would make it look certain.

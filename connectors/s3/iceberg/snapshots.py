@@ -1,36 +1,20 @@
-"""Writes data files, and commits the snapshots that add them to a table or remove them.
+"""Commits the snapshots that add data files to a table or remove them.
 
 The library's own retries are not used.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from connect.api.errors import RetriableError
-from connectors.s3.iceberg.partitions import split
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
 from connectors.s3.iceberg.stored_progress import properties_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyiceberg.manifest import DataFile
     from pyiceberg.table import Table
-
-
-def write_rows(table: Table, rows: pa.Table) -> list[DataFile]:
-    """Write rows with the table's columns as data files. They belong to the table only once a snapshot names them."""
-    from pyiceberg.io.pyarrow import write_file
-    from pyiceberg.table import WriteTask
-
-    own = uuid.uuid4()
-    tasks = (
-        WriteTask(own, number, table.schema(), part.to_batches(), partition_key=partition)
-        for number, (partition, part) in enumerate(split(rows, table.metadata))
-    )
-    return list(write_file(table.io, table.metadata, tasks))
 
 
 def is_committed(

@@ -17,11 +17,12 @@ from connect.api.records import TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.s3.iceberg.catalog import catalog_errors, require_reachable
 from connectors.s3.iceberg.columns import fitted, merged, plain
+from connectors.s3.iceberg.data_files import write_rows
 from connectors.s3.iceberg.java_values import as_java, unknown_fields
 from connectors.s3.iceberg.offset_runs import end_of
 from connectors.s3.iceberg.pending_rows import Pending
 from connectors.s3.iceberg.progress import OFFSETS, TableProgress
-from connectors.s3.iceberg.snapshots import is_committed, write_rows
+from connectors.s3.iceberg.snapshots import is_committed
 from connectors.s3.iceberg.start_offsets import StartOffsets
 from connectors.s3.iceberg.stored_progress import told_by
 from connectors.s3.settings.config import S3SinkConfig

@@ -20,8 +20,8 @@ from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.lib.deadline import Deadline
 from connect.testing.fakes import FakeSinkContext
 from connectors.s3.formats.format_specs import PARQUET_FORMAT
+from connectors.s3.iceberg.data_files import write_rows
 from connectors.s3.iceberg.sink import IcebergSinkTask
-from connectors.s3.iceberg.snapshots import write_rows
 from connectors.s3.iceberg.stored_progress import told_by
 from connectors.s3.settings.classes import LOCAL_STORAGE
 from connectors.s3.settings.config import S3SinkConfig
