@@ -80,12 +80,19 @@ class TableWriter:
         left_out = {*bad, *(_nulls(batch.values) if self._config.handle_tombstone else ())}
         rows = batch.without(left_out)
         numbers = [number for number in range(len(batch)) if number not in left_out]
+        if self._deletes_nothing(rows):
+            return Admitted(batch.slice(0, 0), (), bad)
         try:
             if len(rows):
                 self._targets.ready(batch.topic, None if batch.values.schema is None else shape_of(self._config, rows))
         except SchemaError as error:
             return Admitted(batch.slice(0, 0), (), bad | dict.fromkeys(numbers, error))
         return Admitted(rows, numbers, bad)
+
+    def _deletes_nothing(self, rows: Batch) -> bool:
+        """Return True if all rows are deletes, and their table is not made yet: a compacted topic may begin so."""
+        is_unknown = rows.values.schema is None and len(_nulls(rows.values)) == len(rows) > 0
+        return is_unknown and self._config.auto_create and self._targets.find(rows.topic) is None
 
     def in_transaction(self, doing: str, work: Callable[[sa.Connection], T]) -> T:
         """Run `work` in a transaction; run it once more if its commit fails because of bad rows.

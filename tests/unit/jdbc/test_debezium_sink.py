@@ -237,3 +237,36 @@ def test_fields_that_differ_in_case_alone_are_a_bad_row_unless_case_is_kept(path
     schema = s.struct({"A": s.INT64, "a": s.INT64})
     with opened(path) as task:
         assert "Two fields become column a." in put(task, batch([{"A": 1, "a": 2}], schema, keys=[1]))[0]
+
+
+def test_a_topic_may_begin_with_deletes_of_rows_that_never_came(path: Path) -> None:
+    with opened(path, delete__enabled="true") as task:
+        assert put(task, batch([None, None], None, keys=[1, 2])) == {}
+        assert put(task, batch([event("c", 1, "a"), None], keys=[1, 2], first=2)) == {}
+    assert rows(path) == [(1, "a")]
+
+
+def _cloud(data: s.Schema, name: str = "shop.public.CloudEvents.Envelope") -> s.Schema:
+    return s.struct({"id": s.STRING, "source": s.STRING, "data": data}, name=name, optional=True)
+
+
+def test_the_data_of_cloud_events_are_rows_or_change_events(path: Path) -> None:
+    named = replace(ROW, name="shop.Data")
+    with opened(path, delete__enabled="true") as task:
+        given = [{"id": "1", "source": "s", "data": row(number, "a")} for number in (1, 2)]
+        assert put(task, batch([*given, None], _cloud(named), keys=[1, 2, 2])) == {}
+        changed = {"id": "2", "source": "s", "data": event("u", 1, "b")}
+        assert put(task, batch([changed], _cloud(EVENT), keys=[1], first=3)) == {}
+        bare = [{"id": "3", "source": "s", "data": None}, {"id": "4", "source": "s", "data": row(3, "c")}]
+        assert put(task, batch(bare, _cloud(named), keys=[1, 3], first=4)) == {
+            0: "Field 'data': The CloudEvent has no data."
+        }
+        [why] = put(task, batch([{"id": "", "source": "", "data": b""}], _cloud(s.BYTES), keys=[1], first=6)).values()
+        assert "The data of the CloudEvent is no struct." in why
+    assert rows(path) == [(1, "b"), (3, "c")]
+    with opened(path, cloud__events__schema__name__pattern="mine", primary__key__mode="none", insert__mode="insert",
+                collection__name__format="own") as task:  # fmt: skip
+        assert (
+            put(task, batch([{"id": "1", "source": "s", "data": row(9, "a")}], _cloud(named, "mine"), keys=[1])) == {}
+        )
+    assert rows(path, "SELECT id FROM own") == [(9,)]

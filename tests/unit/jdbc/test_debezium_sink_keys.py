@@ -87,6 +87,7 @@ def test_settings_become_those_of_the_engine() -> None:
         ({"collection__naming__strategy": "com.acme.Own"}, "collection.naming.strategy", "com.acme.Own"),
         ({"schema__evolution": "advanced"}, "schema.evolution", "advanced"),
         ({"use__time__zone": "nowhere"}, "use.time.zone", "nowhere"),
+        ({"cloud__events__schema__name__pattern": "("}, "cloud.events.schema.name.pattern", "no regular expression"),
     ],
 )
 def test_what_cannot_run_is_told_by_its_key(settings: dict[str, str], key: str, said: str) -> None:

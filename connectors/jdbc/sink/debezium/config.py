@@ -5,6 +5,7 @@ Source: JdbcSinkConnectorConfig of debezium-connector-jdbc 3.6; older names from
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 
@@ -33,11 +34,20 @@ COLUMN_NAMINGS: Final = (
     "io.debezium.connector.jdbc.naming.DefaultColumnNamingStrategy",
     f"{_NAMING}DefaultColumnNamingStrategy",
 )
+CLOUD_EVENTS: Final = r".*CloudEvents\.Envelope$"
 _Lower = AfterValidator(str.lower)
 
 
 def _check_zone(value: str) -> str:
     zone(value)
+    return value
+
+
+def _check_pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"it is no regular expression: {error}") from error
     return value
 
 
@@ -118,6 +128,10 @@ class DebeziumSinkConfig(AddressKeys):
         "quote.identifiers", False, group=TABLES,
         doc="true keeps the case of names; false makes those of columns lower case, on PostgreSQL those of tables, "
         "too. Names are quoted either way.",
+    )  # fmt: skip
+    cloud_events_pattern: Annotated[String, AfterValidator(_check_pattern)] = key(
+        "cloud.events.schema.name.pattern", CLOUD_EVENTS, importance="low", group=TABLES, width="long",
+        doc="Which names of schemas are those of CloudEvents, as a regular expression: of these the data is written.",
     )  # fmt: skip
     field_include: ListOf = key(
         "field.include.list", (), group=TABLES,

@@ -6,6 +6,7 @@ Source of the rules: JdbcChangeEventSink and KafkaDebeziumSinkRecord of Debezium
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -59,6 +60,7 @@ class Events:
         self._forms = forms
         self._names = TableNames(config.name_format, keeps_dots=config.keeps_dots)
         self._keys = row_keys(config, self._chosen)
+        self._is_cloud_event = re.compile(config.cloud_events_pattern).fullmatch
 
     def work(self, batch: Batch) -> Work:
         """Return what the batch does."""
@@ -68,6 +70,9 @@ class Events:
                 "Statements that change tables are no rows, and are left out: take topic %s from topics.", batch.topic
             )
             return Work(())
+        if schema is not None and self._is_cloud_event(schema.name or ""):
+            batch = replace(batch, values=_data_of(batch.values, schema))
+            schema = batch.values.schema
         event = schema if schema is not None and _is_envelope(schema) else None
         operations = _of_plain(batch.values) if event is None else _operations(batch.values, event)
         tables = self._tables(batch, event)
@@ -149,6 +154,20 @@ def _every(name: str) -> bool:
 def _is_chosen(topic: str, entries: Sequence[str], includes: bool, name: str) -> bool:
     is_listed = any([part.strip() for part in entry.split(":")] in ([name], [topic, name]) for entry in entries)
     return is_listed == includes
+
+
+def _data_of(column: Column, schema: s.Schema) -> Column:
+    """Return the data of CloudEvents, which are change events or rows. SchemaError: an event has none."""
+    data = schema.field("data")
+    if data is None or data.type is not s.Type.STRUCT:
+        raise SchemaError(
+            "The data of the CloudEvent is no struct.", field="data",
+            fix="Use a converter that reads it as one, or set cloud.events.schema.name.pattern so that it is a row.",
+        )  # fmt: skip
+    found = member(column.arrow(), schema, "data")
+    if found.null_count > column.arrow().null_count:
+        raise SchemaError("The CloudEvent has no data.", field="data")
+    return Column.from_arrow(found, data.as_optional())
 
 
 def _is_envelope(schema: s.Schema) -> bool:

@@ -20,10 +20,9 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = MappingProxyType(
         "use.reduction.buffer": "with upsert, update and deletes only the last change of a key in a batch is written "
         "anyway; with insert.mode=insert each record is a row",
         "dialect.postgres.unnest.insert.enabled": "rows are always written by COPY, which is quicker",
-        "dialect.postgres.postgis.schema": "geometries are written as JSON",
+        "dialect.postgres.postgis.schema": "of geometries only points are written to PostgreSQL, without PostGIS",
         "dialect.sqlserver.identity.insert": "SQL Server is not written to here",
         "collection.table.format": "Debezium itself reads it nowhere; collection.name.format names the table",
-        "cloud.events.schema.name.pattern": "events of CloudEvents are not taken apart; a transform can do so",
         "openlineage.integration.enabled": "no lineage is sent here",
     }
 )
