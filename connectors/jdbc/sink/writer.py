@@ -16,7 +16,7 @@ from connect.api.errors import ConnectError, RetriableError, SchemaError
 from connect.api.records import Batch, Column
 from connect.lib.halving import refused_rows
 from connectors.jdbc.sink.alike_rows import Fields, alike, alike_by_key, alike_in_turn, fields_of
-from connectors.jdbc.sink.changes import changes_of, deletes_first, writes_before_delete
+from connectors.jdbc.sink.changes import changes_of, deletes_first, lost_of_one_record, writes_before_delete
 from connectors.jdbc.sink.database import DeniedError, RefusedAtCommitError, TargetDatabase
 from connectors.jdbc.sink.deferred_constraints import late_refusals
 from connectors.jdbc.sink.refusals import RefusedRowsError
@@ -85,6 +85,10 @@ class TableWriter:
         try:
             if len(rows):
                 self._targets.ready(batch.topic, None if batch.values.schema is None else shape_of(self._config, rows))
+            if lost := self._lost_of_one_record(rows):
+                bad |= dict.fromkeys((numbers[place] for place in lost), _of_one_record())
+                numbers = [number for number in numbers if number not in bad]
+                rows = rows.without(lost)
         except SchemaError as error:
             return Admitted(batch.slice(0, 0), (), bad | dict.fromkeys(numbers, error))
         return Admitted(rows, numbers, bad)
@@ -93,6 +97,13 @@ class TableWriter:
         """Return True if all rows are deletes, and their table is not made yet: a compacted topic may begin so."""
         is_unknown = rows.values.schema is None and len(_nulls(rows.values)) == len(rows) > 0
         return is_unknown and self._config.auto_create and self._targets.find(rows.topic) is None
+
+    def _lost_of_one_record(self, rows: Batch) -> list[int]:
+        """Return the places of rows that would replace another row of their own record."""
+        if not self._config.is_keyed or rows.consumed is None or rows.consumed.row_numbers is None or not len(rows):
+            return []
+        keys = [array_of(rows, member) for member in shape_of(self._config, rows).keys]
+        return lost_of_one_record(keys, _nulls(rows.values), rows.consumed.offsets)
 
     def in_transaction(self, doing: str, work: Callable[[sa.Connection], T]) -> T:
         """Run `work` in a transaction; run it once more if its commit fails because of bad rows.
@@ -311,6 +322,14 @@ class TableWriter:
                     error.message, field=error.field or member.name, key=error.key, fix=error.fix
                 ) from error
         return pa.table(cells)
+
+
+def _of_one_record() -> SchemaError:
+    return SchemaError(
+        "A transform made several rows of this record, and another one of them has the same key.", key="pk.fields",
+        fix="Give each row a key of its own, as by the field that index.field of Explode adds, or set "
+        "insert.mode=insert and no key.",
+    )  # fmt: skip
 
 
 def _keyed(columns: pa.Table, target: Target) -> list[int]:

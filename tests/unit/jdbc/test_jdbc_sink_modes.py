@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from jdbc_sink_rows import KEY, ROW, TOPIC, SqliteTable, batch, opened, put
 
 from connect.api import schema as s
 from connect.api.errors import ConnectError
+from connect.api.records import Consumed, TopicPartition
 
 UPSERT = {"insert__mode": "upsert", "pk__mode": "record_key", "delete__enabled": "true", "auto__create": "true"}
 
@@ -229,3 +231,36 @@ def test_a_field_that_is_no_columns_name_makes_bad_rows(table: SqliteTable, name
     assert list(told) == [0]
     assert f"A field becomes column {name!r}" in told[0]
     assert table.rows() == [*([(1, "a")] if is_there else []), (3, "c")]
+
+
+@pytest.mark.parametrize("mode", ["upsert", "update"])
+@pytest.mark.parametrize("key", [{"pk__mode": "kafka"}, {"pk__mode": "record_value", "pk__fields": "id"}])
+def test_rows_of_one_record_replace_none_of_each_other(table: SqliteTable, mode, key):
+    """A transform made three rows of the record at offset 4, of which two have one key in each way of keys or more."""
+    records = batch(rows((1, "a"), (7, "b"), (7, "c"), (8, "d"), (7, "e")))
+    place = Consumed(TopicPartition(TOPIC, 0), pa.array([3, 4, 4, 4, 5]), 6, row_numbers=pa.array([0, 1, 2, 3, 0]))
+    configured = table.config(auto__create="true", insert__mode=mode, **key)
+    with opened(configured) as task:
+        bad = put(task, replace(records, consumed=place))
+    assert list(bad) == ([2, 3] if key["pk__mode"] == "kafka" else [2])
+    assert all("another one of them has the same key" in why for why in bad.values())
+    written = [(1, "a"), (7, "b"), (7, "e")] if key["pk__mode"] == "kafka" else [(1, "a"), (7, "e"), (8, "d")]
+    assert table.rows() == (written if mode == "upsert" else [])
+
+
+def test_a_row_behind_the_delete_of_its_key_may_be_of_the_same_record(table: SqliteTable):
+    records = batch([*rows((1, "a")), None, *rows((1, "b"))], keys=[{"id": 1}] * 3)
+    place = Consumed(TopicPartition(TOPIC, 0), pa.array([4, 4, 4]), 5, row_numbers=pa.array([1, 2, 3]))
+    with opened(table.config(**UPSERT)) as task:
+        assert put(task, replace(records, consumed=place)) == {}
+    assert table.rows() == [(1, "b")]
+
+
+def test_a_key_of_lists_tells_rows_of_one_record_apart(table: SqliteTable):
+    schema = s.struct({"id": s.INT64, "tags": s.array(s.STRING)})
+    records = batch([{"id": 1, "tags": ["a"]}, {"id": 1, "tags": ["b"]}, {"id": 1, "tags": ["a"]}], schema=schema)
+    place = Consumed(TopicPartition(TOPIC, 0), pa.array([4, 4, 4]), 5, row_numbers=pa.array([1, 2, 3]))
+    configured = table.config(insert__mode="upsert", pk__mode="record_value", auto__create="true")
+    with opened(configured) as task:
+        assert put(task, replace(records, consumed=place)).keys() == {2}
+    assert table.rows("id, tags") == [(1, '["a"]'), (1, '["b"]')]
