@@ -41,6 +41,23 @@ def fitted(rows: pa.RecordBatch, columns: pa.StructType) -> pa.RecordBatch:
         raise SchemaError(f"A row does not fit its table: {error}") from error
 
 
+def valued(array: pa.Array) -> pa.DataType:
+    """Return the type of an array, where each member without any value is a null."""
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    kind = array.type
+    if t.is_struct(kind) and array.null_count < len(array):
+        children = zip(kind, array.flatten(), strict=True)
+        return pa.struct([field.with_type(valued(child)) for field, child in children])
+    if _is_list(kind):
+        return pa.list_(valued(array.flatten()))
+    if t.is_map(kind):
+        entries = array.filter(array.is_valid())
+        return pa.map_(valued(entries.keys), valued(entries.items))
+    return pa.null() if array.null_count == len(array) else kind
+
+
 def _merged_struct(table: pa.StructType, rows: pa.StructType, path: str) -> pa.StructType:
     import pyarrow as pa
 

@@ -16,7 +16,7 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError, Schema
 from connect.api.records import TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.s3.iceberg.catalog import catalog_errors, require_reachable
-from connectors.s3.iceberg.columns import fitted, merged, plain
+from connectors.s3.iceberg.columns import fitted, merged, plain, valued
 from connectors.s3.iceberg.data_files import write_rows
 from connectors.s3.iceberg.java_values import as_java, unknown_fields
 from connectors.s3.iceberg.offset_runs import end_of
@@ -82,6 +82,8 @@ class LakeTable:
 
         SchemaError: a value cannot be converted. RetriableError: the catalogue cannot be reached.
         """
+        import pyarrow as pa
+
         if not isinstance(self._config, IcebergSinkConfig):
             return rows
         with catalog_errors(self._config):
@@ -90,13 +92,11 @@ class LakeTable:
             return rows
         columns = _columns(table)
         if not self._config.evolves_schema:
-            self._note_unknown(rows, columns)
+            self._note_unknown(pa.struct(list(rows.schema)), columns)
         return as_java(rows, columns, evolves=self._config.evolves_schema)
 
-    def _note_unknown(self, rows: pa.RecordBatch, columns: pa.StructType) -> None:
-        import pyarrow as pa
-
-        new = [name for name in unknown_fields(pa.struct(list(rows.schema)), columns) if name not in self._unknown]
+    def _note_unknown(self, rows: pa.StructType, columns: pa.StructType) -> None:
+        new = [name for name in unknown_fields(rows, columns) if name not in self._unknown]
         if not new or len(self._unknown) >= _UNKNOWN_MAX:
             return
         self._unknown += new
@@ -189,12 +189,29 @@ class LakeTable:
                 self.name, ", ".join(gone),
             )  # fmt: skip
 
-    @staticmethod
-    def _written(table: Table, pending: Pending) -> list[DataFile]:
+    def _written(self, table: Table, pending: Pending) -> list[DataFile]:
+        import pyarrow as pa
+
+        for batch in pending.batches:
+            self._admit_again(table, batch)
+        columns = _columns(table)
+        return write_rows(table, pa.Table.from_batches([fitted(batch, columns) for batch in pending.batches]))
+
+    def _admit_again(self, table: Table, rows: pa.RecordBatch) -> None:
+        """Give the table the columns of admitted rows that somebody has renamed or dropped since, as to rows that come.
+
+        A column is left out if it has no value in these rows: they may have it only because the table had it.
+        """
         import pyarrow as pa
 
         columns = _columns(table)
-        return write_rows(table, pa.Table.from_batches([fitted(batch, columns) for batch in pending.batches]))
+        if merged(columns, pa.struct(list(rows.schema))) == columns:
+            return
+        kinds = valued(rows.to_struct_array())
+        if isinstance(self._config, IcebergSinkConfig) and not self._config.evolves_schema:
+            self._note_unknown(kinds, columns)
+        else:
+            self.admit(kinds)
 
     def _identifier(self) -> tuple[str, ...]:
         return tuple(self.name.split("."))

@@ -1,4 +1,4 @@
-"""Checks what is in the files of an Iceberg table where rows have lists and maps of structs."""
+"""Checks the files of an Iceberg table whose rows are nested, or whose columns others change while rows wait."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from iceberg_lake import Lake, soon, values
+from pyiceberg.table.update.schema import UpdateSchema
 
 from connect.api import schema as s
+from connect.api.errors import SchemaError
 from connect.api.optional.compaction import Compaction
 from connectors.s3.iceberg.connector import IcebergSinkConnector
 
@@ -61,3 +63,44 @@ def test_files_that_cannot_be_read_exactly_are_not_compacted(lake):
     lake.flush(task)
     assert compact(lake) == []
     assert [row["n"] for row in in_files(lake)] == [0, 1, 2, 3]
+
+
+FLAT = s.struct({"n": s.INT64, "p": s.STRING.as_optional(), "q": s.struct({"r": s.STRING.as_optional()}).as_optional()})
+
+
+def changed(lake: Lake, change: str, *names: str) -> None:
+    with lake.catalog().load_table("lake.orders").update_schema(allow_incompatible_changes=True) as update:
+        getattr(UpdateSchema, change)(update, *names)
+
+
+@pytest.mark.parametrize(("change", "names"), [("rename_column", ("p", "z")), ("delete_column", ("p",))])
+def test_a_value_is_written_though_its_column_goes_while_its_row_waits(lake, change, names):
+    task = lake.task()
+    task.put(values([{"n": 1, "p": "a", "q": None}], 0, FLAT), soon())
+    lake.flush(task)
+    task.put(values([{"n": 2, "p": "b", "q": {"r": "c"}}], 1, FLAT), soon())
+    changed(lake, change, *names)
+    changed(lake, "rename_column", "q.r", "t")
+    lake.flush(task)
+    row = lake.table().to_pylist()[0]
+    assert (row["n"], row["p"], row["q"]) == (2, "b", {"t": None, "r": "c"})
+
+
+def test_a_column_that_goes_stays_away_where_waiting_rows_have_no_value_of_it(lake):
+    task = lake.task()
+    task.put(values([{"n": 1, "p": "a", "q": None}], 0, FLAT), soon())
+    lake.flush(task)
+    task.put(values([{"n": 2}], 1, s.struct({"n": s.INT64})), soon())
+    changed(lake, "delete_column", "p")
+    lake.flush(task)
+    assert lake.table().column_names == ["n", "q"]
+
+
+def test_a_value_whose_column_went_stops_a_task_that_may_not_add_columns(lake):
+    lake.task().put(values([{"n": 1, "p": "a", "q": None}], 0, FLAT), soon())
+    lake.settings = {"iceberg_evolve_schema": "false"}
+    task = lake.task()
+    task.put(values([{"n": 1, "p": "a", "q": None}], 0, FLAT), soon())
+    changed(lake, "rename_column", "p", "z")
+    with pytest.raises(SchemaError, match="would need other columns for these rows: p string"):
+        lake.flush(task)
