@@ -29,6 +29,8 @@ def changes_of(keys: pa.Table, tombstones: pa.Array, *, is_keyed: bool) -> Chang
     deletes = numbers.filter(tombstones)
     if not (is_keyed or len(deletes)):
         return Changes(deletes, numbers)
+    if not keys.num_columns:
+        return Changes(deletes, numbers[-1:])  # each row changes all of the table
     names = [f"key_{i}" for i in range(keys.num_columns)]
     rows = keys.rename_columns(names).append_column("number", numbers)
     deleted = _last(rows.take(deletes), names)

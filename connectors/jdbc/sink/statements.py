@@ -146,7 +146,9 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _same_key(target: Target, rows: StatementRows) -> sa.ColumnElement[bool]:
-    return sa.and_(*(target.relation.c[name] == parameter for name, parameter in rows.bound(rows.keys).items()))
+    return sa.and_(
+        sa.true(), *(target.relation.c[name] == parameter for name, parameter in rows.bound(rows.keys).items())
+    )
 
 
 NUMBER: Final = "connect_number"

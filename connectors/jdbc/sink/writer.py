@@ -269,7 +269,8 @@ class TableWriter:
             return alike(fields)
         target = self._targets.ready(batch.topic, None)
         keys = self._cells(target, shape_of(self._config, batch).keys, batch)
-        return alike_in_turn(fields) if self._statements.may_meet(target, keys) else alike_by_key(fields, keys)
+        in_turn = not keys.num_columns or self._statements.may_meet(target, keys)
+        return alike_in_turn(fields) if in_turn else alike_by_key(fields, keys)
 
     def _land_alike(self, connection: sa.Connection, batch: Batch) -> None:
         shape = shape_of(self._config, batch)

@@ -13,13 +13,16 @@ from connect.api import schema as s
 
 @dataclass(frozen=True)
 class Case:
-    """Describes records of one topic. With `made` there is a table already, with these columns beside its key."""
+    """Describes records of one topic. With `made` there is a table already, with these columns beside its key; `there`
+    are its rows.
+    """
 
     name: str
     value: s.Schema
     values: Sequence[Any]
     settings: Mapping[str, str] = field(default_factory=dict)
     made: str | None = None
+    there: str = ""
     key: s.Schema = s.INT64
     keys: Sequence[Any] = ()
 
@@ -233,6 +236,10 @@ SETTINGS: Final = [
     Case("quoted", _INT, [1], {"quote.identifiers": "true"}),
     Case("no_key", _INT, [1, 2], {"primary.key.mode": "none", "insert.mode": "insert", "delete.enabled": "false"}),
     Case("update", _INT, [1, 2], {"insert.mode": "update"}, "v INT"),
+    Case(
+        "update_no_key", _INT, [1, 2], {**_NO_DELETES, "primary.key.mode": "none", "insert.mode": "update",
+        "field.exclude.list": "id"}, made="v INT", there="(1, 7), (2, 8)",
+    ),
     Case("kafka", _INT, [1, 2], {"primary.key.mode": "kafka", "delete.enabled": "false"}),
     Case("value_key", _INT, [1, 2], {**_NO_DELETES, "primary.key.mode": "record_value", "primary.key.fields": "v"}),
     Case("odd_key", _INT, [1, 2], {"primary.key.fields": "nope"}),

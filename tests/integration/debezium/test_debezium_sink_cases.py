@@ -85,6 +85,8 @@ def _made(engine: sa.Engine, run: str, some: Sequence[Case]) -> None:
             if case.made is not None:
                 columns = ", ".join(filter(None, ["id BIGINT PRIMARY KEY", case.made]))
                 session.exec_driver_sql(f"CREATE TABLE {run}_{case.name} ({columns})")
+            if case.there:
+                session.exec_driver_sql(f"INSERT INTO {run}_{case.name} VALUES {case.there}")
 
 
 def ours(endpoint: SqlEndpoint, database: str, run: str, case: Case) -> str:

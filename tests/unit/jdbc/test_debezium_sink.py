@@ -12,6 +12,7 @@ import pytest
 from debezium_sink_rows import EVENT, ROW, TOPIC, batch, event, opened, put, row, rows
 
 from connect.api import schema as s
+from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConnectError
 from connect.api.records import Column, Header, TopicPartition
 from connect.lib.deadline import Deadline
@@ -270,3 +271,17 @@ def test_the_data_of_cloud_events_are_rows_or_change_events(path: Path) -> None:
             put(task, batch([{"id": "1", "source": "s", "data": row(9, "a")}], _cloud(named, "mine"), keys=[1])) == {}
         )
     assert rows(path, "SELECT id FROM own") == [(9,)]
+
+
+@pytest.mark.parametrize("schema", [ROW, None])
+def test_updates_without_a_key_change_each_row(path: Path, schema: s.Schema | None) -> None:
+    with opened(path) as task:
+        assert put(task, batch([row(1, "a"), row(2, "b")], ROW)) == {}
+    own = {"insert__mode": "update", "primary__key__mode": "none", "field__include__list": "Name"}
+    given = {"connection.url": f"jdbc:sqlite:{path}", "topics": "a", "insert.mode": "update", **EVERYWHERE}
+    assert "primary.key.mode" in [note.key for note in DebeziumSinkConfig.parse(given).notes()]
+    with opened(path, **own) as task:
+        changes = [row(1, "c"), row(2, "d")] if schema else [{"Name": "c"}, {"Name": "d"}]
+        assert put(task, batch(changes, schema, keys=[1, 2], first=2)) == {}
+        assert rows(path) == [(1, "d"), (2, "d")]
+        assert put(task, batch([], schema, keys=[], first=4)) == {}

@@ -80,7 +80,7 @@ def test_settings_become_those_of_the_engine() -> None:
     ("settings", "key", "said"),
     [
         ({"delete__enabled": "true"}, "delete.enabled", "must be set to 'record_key'"),
-        ({"insert__mode": "update"}, "insert.mode", "finds rows by their key: set primary.key.mode"),
+        ({"insert__mode": "upsert"}, "insert.mode", "finds rows by their key: set primary.key.mode"),
         ({"field__include__list": "a", "field__exclude__list": "b"}, "field.exclude.list", "exclude each other"),
         ({"connection__url": "jdbc:as400://h/d"}, "connection.url", "connection.url: "),
         ({"connection__url": "jdbc:oracle:thin:@h:1/d"}, "connection.url", "the sink writes to"),

@@ -157,7 +157,12 @@ class DebeziumSinkConfig(AddressKeys):
     @property
     def finds_rows(self) -> bool:
         """Return True if a record changes or deletes the row of its key."""
-        return self.insert_mode != "insert" or self.delete_enabled
+        return not self.changes_all and (self.insert_mode != "insert" or self.delete_enabled)
+
+    @property
+    def changes_all(self) -> bool:
+        """Return True if a record changes each row of its table, as it has no key to find its own by."""
+        return self.insert_mode == "update" and self.key_mode == "none"
 
     @property
     def keeps_dots(self) -> bool:

@@ -42,6 +42,15 @@ class NoKeys:
         return None
 
 
+class EveryRow:
+    """Makes keys without a field, by which each row of the table is found."""
+
+    def of(self, batch: Batch, rows: Column) -> Column | None:
+        """Return empty structs."""
+        del rows
+        return Column.from_arrow(pa.array([{}] * len(batch), pa.struct([])), s.struct({}))
+
+
 class KafkaKeys:
     """Makes keys of the places of records in Kafka."""
 
@@ -128,7 +137,8 @@ def row_keys(config: DebeziumSinkConfig, filtered: Callable[[str], Chosen]) -> R
         return named.__contains__ if named else filtered(topic)
 
     modes: dict[str, RowKeys] = {
-        "none": NoKeys(), "kafka": KafkaKeys(), "record_key": RecordKeys(config.key_fields, chosen),
+        "none": EveryRow() if config.changes_all else NoKeys(),
+        "kafka": KafkaKeys(), "record_key": RecordKeys(config.key_fields, chosen),
         "record_value": ValueKeys(chosen), "record_header": HeaderKeys(),
     }  # fmt: skip
     return modes[config.key_mode]

@@ -28,7 +28,7 @@ def problems(config: DebeziumSinkConfig) -> Iterator[ConfigProblem]:
             "delete.enabled", "When 'delete.enabled' is set to 'true', the 'primary.key.mode' option must be set to "
             "'record_key'.",
         )  # fmt: skip
-    if config.insert_mode != "insert" and config.key_mode == "none":
+    if config.insert_mode == "upsert" and config.key_mode == "none":
         yield ConfigProblem(
             "insert.mode", f"insert.mode={config.insert_mode} finds rows by their key: set primary.key.mode to "
             "record_key, record_value, record_header or kafka.",
@@ -40,6 +40,11 @@ def problems(config: DebeziumSinkConfig) -> Iterator[ConfigProblem]:
 def notes(config: DebeziumSinkConfig) -> Iterator[ConfigProblem]:
     """Yield what a person should know of settings that work."""
     yield from connection_notes(config)
+    if config.changes_all:
+        yield ConfigProblem(
+            "primary.key.mode", "insert.mode=update without a key changes each row of the table by every record, as in "
+            "Debezium. Set primary.key.mode=record_key to change the row of the record's key alone.",
+        )  # fmt: skip
     if config.insert_mode == "insert":
         yield ConfigProblem(
             "insert.mode",

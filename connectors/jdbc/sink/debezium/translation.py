@@ -37,7 +37,7 @@ def engine_config(config: DebeziumSinkConfig) -> JdbcSinkConfig:
     evolves = str(config.schema_evolution == "basic").lower()
     given = {
         "connection.url": str(config.connection_url), "insert.mode": config.insert_mode,
-        "pk.mode": "none" if config.key_mode == "none" else "record_key",
+        "pk.mode": "none" if config.key_mode == "none" and not config.changes_all else "record_key",
         "delete.enabled": str(config.delete_enabled).lower(), "auto.create": evolves, "auto.evolve": evolves,
         "quote.sql.identifiers": "ALWAYS" if config.quote_identifiers else "NEVER", "table.types": "TABLE,VIEW",
         "replace.null.with.default": "false", "batch.size": str(config.batch_size),
