@@ -54,3 +54,12 @@ class FirstReads:
         for place in partitions:
             self._reads.pop(place, None)
             self._known.discard(place)
+
+
+class AllReads(FirstReads):
+    """Takes rows of each read for such that may be written: those of several tables are not written in their order."""
+
+    def may_be_there(self, place: TopicPartition, next_offset: int) -> bool:
+        """Return True."""
+        del place, next_offset
+        return True

@@ -285,3 +285,15 @@ def test_updates_without_a_key_change_each_row(path: Path, schema: s.Schema | No
         assert put(task, batch(changes, schema, keys=[1, 2], first=2)) == {}
         assert rows(path) == [(1, "d"), (2, "d")]
         assert put(task, batch([], schema, keys=[], first=4)) == {}
+
+
+def test_rows_of_several_tables_that_a_killed_task_wrote_are_not_bad(path: Path) -> None:
+    own = {"insert__mode": "insert", "collection__name__format": "x_${source.table}"}
+    given = [event("c", 1, table="b"), event("c", 2, table="a"), event("c", 3, table="b")]
+    with opened(path, **own) as task:  # it was killed behind the rows of the first table
+        assert put(task, batch([given[0], given[2]])) == {}
+    with opened(path, **own) as task:
+        for offset, one in enumerate(given):
+            assert put(task, batch([one], first=offset)) == {}
+    assert rows(path, "SELECT id FROM x_b ORDER BY 1") == [(1,), (3,)]
+    assert rows(path, "SELECT id FROM x_a") == [(2,)]

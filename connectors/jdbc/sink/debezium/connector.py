@@ -17,6 +17,7 @@ from connectors.jdbc.sink.debezium.config import DebeziumSinkConfig
 from connectors.jdbc.sink.debezium.events import Events, Part, Work
 from connectors.jdbc.sink.debezium.translation import by_own_keys, engine_config, own_error
 from connectors.jdbc.sink.debezium.value_forms import value_forms
+from connectors.jdbc.sink.possible_repeats import AllReads
 from connectors.jdbc.sink.sink import JdbcSinkTask
 from connectors.jdbc.sink.writer import Bad
 
@@ -48,6 +49,8 @@ class DebeziumSinkTask(JdbcSinkTask):
     def __init__(self, config: DebeziumSinkConfig) -> None:
         super().__init__(engine_config(config), column_types(config.connection_url))
         self._events = Events(config, value_forms(config))
+        if self._events.have_several_tables:
+            self._reads = AllReads()
 
     def put(self, batch: Batch, deadline: Deadline) -> None:
         """Write the rows, as the engine does. Errors name Debezium's keys."""

@@ -62,6 +62,11 @@ class Events:
         self._keys = row_keys(config, self._chosen)
         self._is_cloud_event = re.compile(config.cloud_events_pattern).fullmatch
 
+    @property
+    def have_several_tables(self) -> bool:
+        """Return True if rows of one partition may go to several tables."""
+        return self._names.are_of_source
+
     def work(self, batch: Batch) -> Work:
         """Return what the batch does."""
         schema = batch.values.schema
