@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from connect.api.errors import SchemaError
+from connect.api.optional.rows_of_one_record import RowsOfOneRecord
 from connect.api.records import Batch, Record
 from connect.api.schema import Schema, Type
 from connect.api.values.good_rows import good_rows
@@ -25,15 +26,28 @@ def commands_of(target: Target, batch: Batch) -> tuple[list[tuple[int, Command]]
     bad = bad_keys | bad_values
     key_schema = batch.keys.schema if batch.keys is not None else None
     keyspace = target.keyspace.replace("${topic}", batch.topic)
+    seen = RowsOfOneRecord(batch.consumed)
     for row, (key, value) in enumerate(zip(keys, values, strict=True)):
         if row in bad:
             continue
         try:
             record = Record(batch.topic, key, value, key_schema, batch.values.schema)
-            made += [(row, command) for command in _commands(target, keyspace, record)]
+            found = _commands(target, keyspace, record)
+            if target.command not in OF_COLLECTIONS and (why := _lost(seen, row, found)) is not None:
+                raise why
+            made += [(row, command) for command in found]
         except SchemaError as error:
             bad[row] = error
     return made, bad
+
+
+def _lost(seen: RowsOfOneRecord, row: int, commands: Sequence[Command]) -> SchemaError | None:
+    """Return why commands are not sent that would replace what another row of the same record sets."""
+    name = commands[0][1:2]
+    if commands[0][0] != "DEL":
+        return seen.wrote(row, name)
+    seen.deleted(row, name)
+    return None
 
 
 def _commands(target: Target, keyspace: str, record: Record) -> list[Command]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError, SchemaError
+from connect.api.optional.rows_of_one_record import RowsOfOneRecord
 from connect.api.records import Batch, Record
 from connect.lib.deadline import Deadline
 from connectors.cassandra.cql.schema_reader import read_schemas
@@ -96,9 +97,11 @@ class TableWriter:
         flying: list[Written] = []
         room = threading.Semaphore(self._config.max_in_flight)
         self._has_looked = False
+        seen = RowsOfOneRecord(batch.consumed)
         for number, record in enumerate(batch.rows()):
             try:
                 writes = self._writes(rows, record, chunk)
+                _require_none_lost(seen, number, writes, len(rows.table.primary_key))
                 for write in writes:
                     _wait(room, deadline)
                     flying.append(self._begun(write, writetimes, room))
@@ -173,6 +176,17 @@ class TableWriter:
                 key="topic.tables", fix=f"It has: {', '.join(sorted(self._tables)) or 'none'}.",
             )  # fmt: skip
         return table
+
+
+def _require_none_lost(seen: RowsOfOneRecord, number: int, writes: Sequence[Write], key_size: int) -> None:
+    """Raise SchemaError if a row would replace another one of its record. The values of its key are bound first."""
+    if not writes:
+        return
+    key = writes[0].values[:key_size]
+    if not writes[0].is_row:
+        seen.deleted(number, key)
+    elif (why := seen.wrote(number, key)) is not None:
+        raise why
 
 
 def _wait(room: threading.Semaphore, deadline: Deadline) -> None:

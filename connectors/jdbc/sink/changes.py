@@ -6,7 +6,6 @@ rows with the same key only the last one counts, and only if it comes after the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -44,25 +43,6 @@ def changes_of(keys: pa.Table, tombstones: pa.Array, *, is_keyed: bool) -> Chang
     is_whole = reduce(pc.and_, (pc.is_valid(rows[name]) for name in names))
     written = [_last(rows.filter(is_whole), names)["number_max"], rows.filter(pc.invert(is_whole))["number"]]
     return Changes(_sorted(deleted["number_max"]), _sorted(pa.chunked_array(one.combine_chunks() for one in written)))
-
-
-def lost_of_one_record(keys: Sequence[pa.Array], tombstones: Sequence[int], offsets: pa.Int64Array) -> list[int]:
-    """Return the numbers of rows with the key of a row before that a transform made of the same record, and that no
-    delete parts from it.
-
-    Nothing says which of the two the table is to keep.
-    """
-    deletes, found = set(tombstones), []
-    written: set[str] = set()
-    for row, values in enumerate(zip(offsets.to_pylist(), *(key.to_pylist() for key in keys), strict=True)):
-        place = repr(values)  # a key may have lists
-        if row in deletes:
-            written.discard(place)
-        elif place in written:
-            found.append(row)
-        elif None not in values:
-            written.add(place)
-    return found
 
 
 def writes_before_delete(tombstones: pa.Array) -> bool:

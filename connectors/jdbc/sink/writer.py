@@ -13,10 +13,11 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from connect.api.errors import ConnectError, RetriableError, SchemaError
+from connect.api.optional.rows_of_one_record import RowsOfOneRecord
 from connect.api.records import Batch, Column
 from connect.lib.halving import refused_rows
 from connectors.jdbc.sink.alike_rows import Fields, alike, alike_by_key, alike_in_turn, fields_of
-from connectors.jdbc.sink.changes import changes_of, deletes_first, lost_of_one_record, writes_before_delete
+from connectors.jdbc.sink.changes import changes_of, deletes_first, writes_before_delete
 from connectors.jdbc.sink.database import DeniedError, RefusedAtCommitError, TargetDatabase
 from connectors.jdbc.sink.deferred_constraints import late_refusals
 from connectors.jdbc.sink.refusals import RefusedRowsError
@@ -86,7 +87,7 @@ class TableWriter:
             if len(rows):
                 self._targets.ready(batch.topic, None if batch.values.schema is None else shape_of(self._config, rows))
             if lost := self._lost_of_one_record(rows):
-                bad |= dict.fromkeys((numbers[place] for place in lost), _of_one_record())
+                bad |= {numbers[place]: why for place, why in lost.items()}
                 numbers = [number for number in numbers if number not in bad]
                 rows = rows.without(lost)
         except SchemaError as error:
@@ -98,12 +99,18 @@ class TableWriter:
         is_unknown = rows.values.schema is None and len(_nulls(rows.values)) == len(rows) > 0
         return is_unknown and self._config.auto_create and self._targets.find(rows.topic) is None
 
-    def _lost_of_one_record(self, rows: Batch) -> list[int]:
-        """Return the places of rows that would replace another row of their own record."""
+    def _lost_of_one_record(self, rows: Batch) -> Bad:
+        """Return why rows are bad that would replace another row of their own record, by their places."""
         if not self._config.is_keyed or rows.consumed is None or rows.consumed.row_numbers is None or not len(rows):
-            return []
-        keys = [array_of(rows, member) for member in shape_of(self._config, rows).keys]
-        return lost_of_one_record(keys, _nulls(rows.values), rows.consumed.offsets)
+            return {}
+        keys = [array_of(rows, member).to_pylist() for member in shape_of(self._config, rows).keys]
+        seen, deletes, bad = RowsOfOneRecord(rows.consumed), set(_nulls(rows.values)), Bad()
+        for place, key in enumerate(zip(*keys, strict=True)):
+            if place in deletes:
+                seen.deleted(place, key)
+            elif None not in key and (why := seen.wrote(place, key)) is not None:
+                bad[place] = why
+        return bad
 
     def in_transaction(self, doing: str, work: Callable[[sa.Connection], T]) -> T:
         """Run `work` in a transaction; run it once more if its commit fails because of bad rows.
@@ -323,14 +330,6 @@ class TableWriter:
                     error.message, field=error.field or member.name, key=error.key, fix=error.fix
                 ) from error
         return pa.table(cells)
-
-
-def _of_one_record() -> SchemaError:
-    return SchemaError(
-        "A transform made several rows of this record, and another one of them has the same key.", key="pk.fields",
-        fix="Give each row a key of its own, as by the field that index.field of Explode adds, or set "
-        "insert.mode=insert and no key.",
-    )  # fmt: skip
 
 
 def _keyed(columns: pa.Table, target: Target) -> list[int]:

@@ -6,9 +6,10 @@ from contextlib import closing
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 from cassandra_node import Node
 
-from connect.api.records import Batch, Column
+from connect.api.records import Batch, Column, Consumed, TopicPartition
 from connect.lib.deadline import Deadline
 from connectors.cassandra.sink.config import CassandraSinkConfig
 from connectors.cassandra.sink.writer import Outcome, TableWriter, Writetimes
@@ -48,3 +49,17 @@ def test_a_value_that_the_driver_cannot_send_is_a_bad_row_and_the_others_are_wri
     assert "Field 'a'" in str(outcome.bad[0])
     found = {row["k"]: (row["a"], row["f"]) for row in node.json_rows("SELECT k, a, f FROM t")}
     assert found == {2: ("e", None), 7: (None, 0.5)}
+
+
+def test_a_row_that_would_replace_another_one_of_its_record_is_bad(cassandra_node: Node, unique: str) -> None:
+    node = cassandra_node
+    node.keyspace(unique)
+    node.run("CREATE TABLE t (k int, c int, v int, s int static, PRIMARY KEY (k, c))")
+    rows = [(1, 1, 1), (1, 1, 2), (1, 1, 3), (1, 2, 4), (1, None, None)]
+    values = Column.from_rows([{"k": k, "c": c, "v": v, "s": 9} for k, c, v in rows], None)
+    offsets, numbers = pa.array([3, 4, 4, 4, 4]), pa.array([0, 1, 2, 3, 4])
+    consumed = Consumed(TopicPartition("t", 0), offsets, 5, row_numbers=numbers)
+    with closing(TableWriter(CassandraSinkConfig.parse({**node.contact, "keyspace": unique}))) as writer:
+        outcome = writer.write(Batch("t", values, consumed=consumed), Writetimes(), Deadline.after(60))
+    assert ([*outcome.bad], outcome.rows) == ([2], 3)
+    assert {(row["c"], row["v"]) for row in node.json_rows("SELECT c, v FROM t")} == {(1, 2), (2, 4)}

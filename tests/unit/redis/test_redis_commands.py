@@ -86,3 +86,16 @@ def test_fields_that_are_null_now_leave_the_hash() -> None:
     ]  # fmt: skip
     _, bad = commands("HSET", [{}, "text"], ["k", "l"])
     assert list(bad) == [0, 1]
+
+
+@pytest.mark.parametrize("command", ["SET", "HSET", "JSONSET", "SADD"])
+def test_a_row_that_would_replace_another_one_of_its_record_is_bad(command: str) -> None:
+    config = RedisSinkConfig.parse({"redis.command": command})
+    values: list[Any] = [{"a": 1}, {"a": 2}, {"a": 3}, {"a": 4}, None, {"a": 5}]
+    keys = Column.from_rows(["x", "x", "x", "y", "y", "y"], s.STRING)
+    offsets, numbers = pa.array([3, 4, 4, 4, 4, 4]), pa.array([0, 1, 2, 3, 4, 5])
+    consumed = Consumed(TopicPartition("orders", 0), offsets, 5, row_numbers=numbers)
+    found, bad = commands_of(config.target(), Batch("orders", Column.from_rows(values, None), keys, consumed=consumed))
+    lost = [] if command == "SADD" else [2]
+    assert (list(bad), [row for row, _ in found]) == (lost, [row for row in range(6) if row not in lost])
+    assert all("another one of them has the same key" in str(why) for why in bad.values())
