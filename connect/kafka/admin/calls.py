@@ -22,6 +22,8 @@ AskCoordinator = Callable[[AdminClient, float], Answer]
 
 _CALL_S: Final = 10.0
 """One request may take so many seconds before it is made again."""
+_FIRST_METADATA_S: Final = 2.0
+"""The first question for metadata may take so long; each next one twice that."""
 _COORDINATOR_CALL_S: Final = 2.0
 """The first question to a coordinator may take so long, as a new cluster has none yet; each next one twice that."""
 _PAUSE_S: Final = 0.2
@@ -44,15 +46,19 @@ class RetryingAdmin:
     def metadata(self, deadline: Deadline, doing: str, topic: str | None = None) -> ClusterMetadata:
         """Return the brokers' metadata about themselves and about all topics, or one.
 
-        Raise RetriableError when no broker answered in time; it says why, as far as the client knows.
+        Raise RetriableError when no broker answered in time; it says why, as far as the client knows. Each further try
+        is by a new client: librdkafka may leave the bootstrap servers for advertised addresses that nobody reaches.
         """
+        limit_s = _FIRST_METADATA_S
         while True:
             try:
-                found = self.client.list_topics(topic, timeout=min(_CALL_S, max(0.1, deadline.remaining_s)))
+                found = self.client.list_topics(topic, timeout=min(limit_s, max(0.1, deadline.remaining_s)))
             except KafkaException as error:
                 ours = translate(error.args[0], doing)
                 if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
                     raise self._with_cause(ours) from error
+                limit_s = min(2 * limit_s, _CALL_S)
+                self.client = self._connect()
             else:
                 self._contact.met()
                 return found

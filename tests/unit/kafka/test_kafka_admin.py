@@ -36,6 +36,24 @@ def test_a_request_that_gets_lost_is_made_again_with_more_patience_each_time():
     assert limits_s == [10.0, 10.0, 10.0]
 
 
+def test_metadata_that_does_not_come_is_asked_for_by_a_new_client_with_more_patience(monkeypatch):
+    asked: list[tuple[AdminClient, float]] = []
+
+    def list_topics(self, _topic, *, timeout):
+        asked.append((self, timeout))
+        if len(asked) < 3:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+        return "metadata"
+
+    monkeypatch.setattr(AdminClient, "list_topics", list_topics)
+    admin = RetryingAdmin({"bootstrap.servers": "127.0.0.1:1"})
+
+    assert admin.metadata(Deadline.after(60), "asking") == "metadata"
+    assert len({id(client) for client, _ in asked}) == 3
+    assert [limit_s for _, limit_s in asked] == [2.0, 4.0, 8.0]
+    assert admin.client is asked[-1][0]
+
+
 @pytest.mark.parametrize("code", [KafkaError._NOENT, KafkaError.UNKNOWN_TOPIC_OR_PART, None])
 def test_a_leader_that_has_not_heard_of_a_new_topic_is_asked_for_its_end_again(monkeypatch, code):
     asked: list[KafkaPartition] = []
