@@ -159,3 +159,19 @@ def test_a_key_of_any_type_is_read_once(server: Server, kind: str, monkeypatch: 
     plan = connector.plan_bulk(SplitSize(5, 2**20), Deadline.after(60))
     found = came(connector, plan)
     assert Counter(v for _, v in found.elements()) == Counter(f"v{i}" for i in range(len(values)))
+
+
+@pytest.mark.parametrize("server", ["postgres"], indirect=True)
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_of_a_table_that_inherits_may_have_ids_of_the_parent_and_come_once(server: Server, mode: str):
+    server.run(
+        "CREATE TABLE {t} (id BIGINT PRIMARY KEY, ts TIMESTAMP(6) NOT NULL, v VARCHAR(20))",
+        "CREATE TABLE {t}_heir () INHERITS ({t})",
+        *(
+            f"INSERT INTO {{t}}{heir} SELECT i, {OLD} + i / 9 * INTERVAL '1 second', 'v{heir}' || i "
+            "FROM generate_series(1, 50) i"
+            for heir in ("", "_heir")
+        ),
+    )
+    connector, plan = planned(server, mode)
+    assert came(connector, plan) == there(server)

@@ -79,8 +79,13 @@ class PostgresCatalog(Catalog):
     def completed(
         self, database: Database, table: TableName, shape: TableShape, columns: Sequence[Mapping[str, Any]]
     ) -> TableShape:
-        """Return a table's shape with its key, and with True as `has_xmin` if rows name their transaction."""
-        return super().completed(database, table, replace(shape, has_xmin=_has_xmin(database, table)), columns)
+        """Return a table's shape with its key, and with True as `has_xmin` if rows name their transaction.
+
+        A table from which others inherit has no key: its primary key does not bind their rows, which are read with its.
+        """
+        has_xmin, has_heirs = _has_xmin_and_heirs(database, table)
+        found = super().completed(database, table, replace(shape, has_xmin=has_xmin), columns)
+        return found.keyed_by(()) if has_heirs else found
 
     def query_columns(self, database: Database, query: str, doing: str) -> Mapping[str, ResultColumn]:
         """Return the columns of a query as the server describes them."""
@@ -102,16 +107,20 @@ class PostgresCatalog(Catalog):
         }
 
 
-def _has_xmin(database: Database, table: TableName) -> bool:
+def _has_xmin_and_heirs(database: Database, table: TableName) -> tuple[bool, bool]:
     # The functions on snapshots exist since version 13. Foreign tables and views have no transaction in their rows.
+    # Keys of a partitioned table, and of TimescaleDB's, bind the rows of all parts.
     kind = sa.text(
-        "WITH RECURSIVE parts AS (SELECT c.oid, c.relkind FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
-        "ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = :name "
-        "UNION ALL SELECT c.oid, c.relkind FROM parts p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.oid "
-        "JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid) "
-        "SELECT bool_and(relkind IN ('r', 'p')) AND current_setting('server_version_num')::int >= 130000 FROM parts"
+        "WITH RECURSIVE parts AS (SELECT c.oid, c.relkind, NULL::name AS heir FROM pg_catalog.pg_class c "
+        "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = :schema AND c.relname = :name "
+        "UNION ALL SELECT c.oid, c.relkind, n.nspname FROM parts p "
+        "JOIN pg_catalog.pg_inherits i ON i.inhparent = p.oid JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid "
+        "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace) "
+        "SELECT bool_and(relkind IN ('r', 'p')) AND current_setting('server_version_num')::int >= 130000, "
+        "bool_or(heir <> '_timescaledb_internal') AND NOT bool_or(relkind = 'p') FROM parts"
     ).bindparams(schema=table.schema or "", name=table.name)
-    return bool(database.scalar(kind, f"reading the kind of table {table.full}"))
+    ((has_xmin, has_heirs),) = database.rows(kind, f"reading the kind of table {table.full}")
+    return bool(has_xmin), bool(has_heirs)
 
 
 def _is_logged_by_root(database: Database, config: JdbcSourceConfig) -> bool:
