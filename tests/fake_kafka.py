@@ -258,6 +258,9 @@ class FakeConsumer:
         self._is_subscribed = False
         self.remarks = NoRemarks()
 
+    def wake(self) -> None:
+        """Do nothing: no poll waits."""
+
     def subscribe(
         self,
         topics: Sequence[str] | str,

@@ -83,6 +83,8 @@ _SIGNATURES: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rd_kafka_topic_partition_list_destroy": (None, (POINTER(PartitionList),)),
     "rd_kafka_queue_new": (c_void_p, (c_void_p,)),
     "rd_kafka_queue_destroy": (None, (c_void_p,)),
+    "rd_kafka_queue_get_consumer": (c_void_p, (c_void_p,)),
+    "rd_kafka_queue_io_event_enable": (None, (c_void_p, c_int, c_char_p, c_size_t)),
     "rd_kafka_queue_get_partition": (c_void_p, (c_void_p, c_char_p, c_int32)),
     "rd_kafka_queue_forward": (None, (c_void_p, c_void_p)),
     "rd_kafka_queue_poll": (c_void_p, (c_void_p, c_int)),

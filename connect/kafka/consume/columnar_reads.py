@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaError
 from connect import native
 from connect.api.records import TopicPartition
 from connect.kafka.client.librdkafka import error, library, library_path
+from connect.kafka.consume.arrivals import Arrivals
 from connect.kafka.consume.columns import PolledBatches, ReadError, polled_batches
 from connect.kafka.raw import RawBatch
 
@@ -25,13 +26,20 @@ _MOST_EVENTS: Final = 100
 class ColumnarReads:
     """Reads records as columns, see `Reads`. Needs `native.module()`."""
 
+    most_wait_s: Final = 3.0
+    """Is longer than the polls of idle sinks: with hundreds of them, to wake up is most of what a host does."""
+
     def __init__(self, consumer: Consumer, client: c_void_p) -> None:
         """Take the consumer and, as `client`, its rd_kafka_t."""
         self._consumer = consumer
         self._client = client
         self._lib = library()
         native.bind_librdkafka(library_path())
+        self._arrivals = Arrivals()
         self._queue: int | None = self._lib.rd_kafka_queue_new(client)
+        self._events = self._lib.rd_kafka_queue_get_consumer(client)
+        for queue in (self._queue, self._events):
+            self._arrivals.watch(queue)
         self._assigned: set[TopicPartition] = set()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
@@ -49,11 +57,19 @@ class ColumnarReads:
         self._assigned.difference_update(partitions)
 
     def take(self, most: int, wait_s: float, fill_s: float) -> PolledBatches:
-        """See `Reads`. A rebalance is served within `wait_s` while records are waited for."""
-        served = self.serve(0.0 if self._assigned else wait_s)
-        if self._queue is None or not self._assigned or served.errors:
+        """See `Reads`. A rebalance, an error and `wake` end the wait."""
+        if self._queue is None:
+            return self.serve(wait_s)
+        taken = self._take(self._queue, most, fill_s)
+        if any(taken) or wait_s <= 0 or not self._arrivals.wait(wait_s):
+            return taken
+        return self._take(self._queue, most, fill_s)
+
+    def _take(self, queue: int, most: int, fill_s: float) -> PolledBatches:
+        served = self.serve(0.0)
+        if not self._assigned or served.errors:
             return served
-        taken = native.consume(self._queue, most, wait_s=wait_s, fill_s=fill_s)
+        taken = native.consume(queue, most, wait_s=0.0, fill_s=fill_s)
         batches = [
             RawBatch(
                 topic=read.topic,
@@ -78,10 +94,16 @@ class ColumnarReads:
             messages = self._consumer.consume(1, timeout_s)
         return polled_batches(list(messages))
 
+    def wake(self) -> None:
+        """See `Reads`."""
+        self._arrivals.wake()
+
     def close(self) -> None:
-        """Free the queue."""
+        """Free the queues."""
+        self._arrivals.close()
         if self._queue is not None:
             self._lib.rd_kafka_queue_destroy(self._queue)
+            self._lib.rd_kafka_queue_destroy(self._events)
         self._queue = None
         self._assigned.clear()
 

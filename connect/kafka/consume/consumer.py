@@ -37,8 +37,8 @@ from connect.lib.deadline import Deadline
 Settings = Mapping[str, str | int | float | bool]
 
 _LOG = logging.getLogger("connect.kafka.consume.consumer")
-_WAIT_S: Final = 0.1
-"""One wait lasts at most so long, so that a stop is seen soon."""
+_LEAVE_S: Final = 0.1
+"""One wait for the group lasts at most so long while the consumer leaves it."""
 _REFRESH_MS: Final = 60_000
 _MOST_RECORDS: Final = 1_000_000
 """consume() accepts no larger number."""
@@ -98,6 +98,8 @@ class BatchConsumer:
             unless_made.callback(self._consumer.close)
             self._reads = _reads(path, self._consumer)
             unless_made.callback(self._reads.close)
+            self.wake = self._reads.wake
+            """Has a `poll` that waits look at its deadline again. Any thread may call it, also after `close`."""
             self._ends = PartitionEnds(self._consumer, policy)
             self.fetched = FetchedEnds(self._consumer)
             again = {key: value for key, value in settings.items() if key != "consumer.path"}
@@ -134,7 +136,7 @@ class BatchConsumer:
 
         With 0, or while all partitions are paused, it serves rebalances only. Call it at least every
         max.poll.interval.ms, or the group takes the partitions away. A batch's `next_offset` is behind its last record;
-        offsets may have gaps from compaction and transactions.
+        offsets may have gaps from compaction and transactions. Who ends the deadline early calls `wake`, too.
         """
         self._failures.raise_first()
         self._subscription.refresh(deadline)
@@ -144,7 +146,7 @@ class BatchConsumer:
         budget = self._size.records(min(max_records, _MOST_RECORDS))
         taken = self._take(budget, 0.0, deadline)
         while not (taken.batches or taken.errors) and not deadline.expired and not self._failures.is_pending:
-            taken = self._take(budget, _WAIT_S, deadline)
+            taken = self._take(budget, self._reads.most_wait_s, deadline)
         batches = self._batches(taken)
         if not batches:
             self._failures.raise_first()
@@ -243,7 +245,7 @@ class BatchConsumer:
             with translated("leaving the group", self._needs()):
                 self._consumer.unsubscribe()
             while self._assignment.owned and not deadline.expired:
-                self._serve(min(_WAIT_S, deadline.remaining_s))
+                self._serve(min(_LEAVE_S, deadline.remaining_s))
         finally:
             self._free(deadline)
         self._failures.raise_first()

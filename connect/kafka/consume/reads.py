@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Protocol
+from typing import Final, Protocol
 
 from confluent_kafka import Consumer, Message
 
@@ -29,12 +29,21 @@ class Reads(Protocol):
     def serve(self, timeout_s: float) -> PolledBatches:
         """Serve callbacks for `timeout_s`, or until one was served. Return records that came meanwhile."""
 
+    @property
+    def most_wait_s(self) -> float:
+        """Return how long one wait may last, so that a rebalance and a stop are seen soon."""
+
+    def wake(self) -> None:
+        """End a wait of `take` before its time, where that is possible. Any thread may call it, also after `close`."""
+
     def close(self) -> None:
         """Free what this object holds, before the consumer itself is closed."""
 
 
 class PlainReads:
     """Reads records one by one, see `Reads`. Works without native code."""
+
+    most_wait_s: Final = 0.1
 
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
@@ -65,6 +74,9 @@ class PlainReads:
     def serve(self, timeout_s: float) -> PolledBatches:
         """See `Reads`; librdkafka has one queue for both."""
         return polled_batches(list(self._consumer.consume(1, timeout_s)))
+
+    def wake(self) -> None:
+        """Do nothing: waits are short."""
 
     def close(self) -> None:
         """Do nothing."""

@@ -285,7 +285,7 @@ class TaskRun:
             transactions=transactions,
             source_topics=partial(self._topics, config, parts, path.reject, stack),
             topic_records=partial(self._topic_records, stack),
-            ring=self._control.bell.set,
+            ring=self._control.ring,
         )
         with self.figures.timed("open_s_total"):
             task.open(context)

@@ -50,6 +50,7 @@ class SinkLoop:
 
         `on_paused` is called with True once the paused task puts nothing more, and with False when it goes on.
         """
+        control.wake = self._consumer.wake
         self.commits.begin()
         self._intake.rest_if_asked = lambda: self._rest_between_tries(control, on_paused)
         self._consumer.subscribe(subscription, self._on_assigned, self._on_revoked, self._on_lost)

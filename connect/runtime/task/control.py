@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 
 class Control:
@@ -11,17 +12,24 @@ class Control:
     def __init__(self, *, paused: bool = False) -> None:
         self.stop = threading.Event()
         self.bell = threading.Event()
+        self.wake: Callable[[], None] = lambda: None
+        """Is called after the bell was rung, for a task that waits on something else, too."""
         self._paused = paused
 
     def ask_to_stop(self) -> None:
         """Ask the task to end."""
         self.stop.set()
-        self.bell.set()
+        self.ring()
 
     def ask_to_pause(self, paused: bool) -> None:
         """Pause the task, or let it go on."""
         self._paused = paused
+        self.ring()
+
+    def ring(self) -> None:
+        """Have the task look at the wishes again."""
         self.bell.set()
+        self.wake()
 
     @property
     def stopping(self) -> bool:
