@@ -83,8 +83,8 @@ class ExactlyOnceDelivery:
 
     @property
     def is_settled(self) -> bool:
-        """Return True if no transaction is open, and all positions of the last one were told of."""
-        return not self._is_open and self._commit is None and not self._positions and not self._committed
+        """Return True if no transaction is open or being committed, and all positions of the last one were told of."""
+        return not (self._is_open or self._positions or self._committed)
 
     def send(
         self,

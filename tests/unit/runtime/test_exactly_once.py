@@ -111,6 +111,29 @@ def test_a_delivery_is_settled_once_its_transaction_is_committed_and_told_of(pro
     assert delivery.is_settled
 
 
+def test_a_delivery_is_not_settled_while_offsets_wait_for_a_transaction_that_does_not_begin(kafka, producer, offsets):
+    ends = ConnectorTransactions()
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.CONNECTOR, ends)
+    send(delivery, 0)
+    ends.abort()
+    kafka.failures["begin"] = 1
+    with pytest.raises(RetriableError, match="begin"):
+        delivery.drain(in_s())
+    assert not delivery.is_settled, "the offset of the aborted rows is to be stored all the same"
+
+
+def test_a_delivery_is_not_settled_while_committed_offsets_are_not_told_of(kafka, producer, offsets):
+    delivery = ExactlyOnceDelivery(producer, offsets, Boundary.POLL)
+    send(delivery, 0)
+    delivery.flush(in_s())
+    kafka.failures["begin"] = 1
+    with pytest.raises(RetriableError, match="begin"):
+        send(delivery, 1)
+    assert not delivery.is_settled
+    assert [position.offset for position in delivery.flush(in_s())] == [{"n": 1}]
+    assert delivery.is_settled
+
+
 def test_a_shared_transaction_ends_with_a_poll_that_brings_nothing(kafka, producer, offsets):
     delivery = ExactlyOnceDelivery(producer, offsets, Boundary.POLL, is_behind=lambda: True)
     send(delivery, 0)
