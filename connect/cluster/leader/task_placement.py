@@ -98,7 +98,7 @@ class TaskPlacer:
         tasks = [TaskId(name, number) for name in only for number in snapshot.tasks.get(name, ())]
         new = [task for task in tasks if task not in snapshot.placements and self._is_released(task, view)]
         if new:
-            known = snapshot.tasks
+            known = snapshot.tasks  # as has_task, without a call for each task of the cluster
             placed = {
                 t: s for t, s in snapshot.placements.items() if t.connector in known and t.task in known[t.connector]
             }

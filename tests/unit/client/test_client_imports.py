@@ -30,7 +30,7 @@ class Cluster:
     looks: int = 0
     kind: str = "source"
     stored: dict[str, int] = field(default_factory=dict)
-    """Where it stands, by the name of the file; that of a sink by its topic."""
+    """Holds the connector's offset for each file that it reads; a sink's has the name of its topic."""
 
     def server(self) -> Mapping[str, Any]:
         return {"kafka_cluster_id": self.url}
