@@ -16,6 +16,7 @@ from connect.api.allowed_paths import EVERYWHERE
 from connect.api.errors import ConnectError
 from connect.api.records import Column, Header, TopicPartition
 from connect.lib.deadline import Deadline
+from connect.lib.javatext.timed_pattern import PatternTimeoutError
 from connectors.jdbc.sink.debezium.config import DebeziumSinkConfig
 from connectors.jdbc.sink.debezium.value_forms import value_forms
 
@@ -271,6 +272,16 @@ def test_the_data_of_cloud_events_are_rows_or_change_events(path: Path) -> None:
             put(task, batch([{"id": "1", "source": "s", "data": row(9, "a")}], _cloud(named, "mine"), keys=[1])) == {}
         )
     assert rows(path, "SELECT id FROM own") == [(9,)]
+
+
+@pytest.mark.timeout(60)
+def test_a_pattern_of_cloud_events_that_takes_for_ever_is_given_up(path: Path) -> None:
+    named = _cloud(ROW, "a" * 60 + "c")
+    with (
+        opened(path, cloud__events__schema__name__pattern="(a|aa)+b") as task,
+        pytest.raises(PatternTimeoutError, match="was given up after 1 s"),
+    ):
+        put(task, batch([{"id": "1", "source": "s", "data": row(1, "a")}], named, keys=[1]))
 
 
 @pytest.mark.parametrize("schema", [ROW, None])

@@ -5,7 +5,6 @@ Source: JdbcSinkConnectorConfig of debezium-connector-jdbc 3.6; older names from
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 
@@ -14,6 +13,7 @@ from pydantic import AfterValidator, SecretStr
 from connect.api.config import Boolean, ClassName, Int, ListOf, Long, Password, String, at_least, key, non_empty, one_of
 from connect.api.errors import ConfigProblem
 from connect.api.url import Url, UrlText
+from connect.lib.javatext.regex import JavaPatternError, compile_pattern
 from connect.lib.key_role import KeyRole
 from connectors.jdbc.settings.connection_keys import URL_BOUNDS, URL_REACH, AddressKeys
 from connectors.jdbc.sink.debezium import rules
@@ -45,8 +45,8 @@ def _check_zone(value: str) -> str:
 
 def _check_pattern(value: str) -> str:
     try:
-        re.compile(value)
-    except re.error as error:
+        compile_pattern(value)
+    except JavaPatternError as error:
         raise ValueError(f"it is no regular expression: {error}") from error
     return value
 

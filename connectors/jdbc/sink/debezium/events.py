@@ -6,7 +6,6 @@ Source of the rules: JdbcChangeEventSink and KafkaDebeziumSinkRecord of Debezium
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 from connect.api import schema as s
 from connect.api.errors import ConnectError, SchemaError
 from connect.api.records import Batch, Column
+from connect.lib.javatext.regex import compile_pattern
 from connectors.jdbc.sink.debezium.keys import row_keys
 from connectors.jdbc.sink.debezium.names import TableNames
 from connectors.jdbc.sink.debezium.structs import Chosen, member, part_of, renamed
@@ -60,7 +60,7 @@ class Events:
         self._forms = forms
         self._names = TableNames(config.name_format, keeps_dots=config.keeps_dots)
         self._keys = row_keys(config, self._chosen)
-        self._is_cloud_event = re.compile(config.cloud_events_pattern).fullmatch
+        self._is_cloud_event = compile_pattern(config.cloud_events_pattern).fullmatch
 
     @property
     def have_several_tables(self) -> bool:
