@@ -22,6 +22,8 @@ AskCoordinator = Callable[[AdminClient, float], Answer]
 
 _CALL_S: Final = 10.0
 """One request may take so many seconds before it is made again."""
+_LEAST_CALL_S: Final = 2.0
+"""A request may take so many seconds also where that leaves less than half of the time for the next one."""
 _FIRST_METADATA_S: Final = 2.0
 """The first question for metadata may take so long; each next one twice that."""
 _COORDINATOR_CALL_S: Final = 2.0
@@ -33,6 +35,8 @@ _POLL_S: Final = 0.1
 _STALE: Final = frozenset({
     KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError.NOT_LEADER_FOR_PARTITION,
 })  # fmt: skip
+
+_SILENCE: Final = frozenset({KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT})  # noqa: SLF001 - librdkafka's own code
 
 
 class RetryingAdmin:
@@ -58,7 +62,7 @@ class RetryingAdmin:
                 if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
                     raise self._with_cause(ours) from error
                 limit_s = min(2 * limit_s, _CALL_S)
-                self.client = self._connect()
+                self._renew()
             else:
                 self._contact.met()
                 return found
@@ -75,6 +79,14 @@ class RetryingAdmin:
                 return
             if not deadline.wait(_LOOK_S):
                 return
+
+    def first_limit_s(self, deadline: Deadline, most_s: float = _CALL_S) -> float:
+        """Return for how many seconds a first request is waited for, so that time is left for one by a new client."""
+        return min(most_s, max(_LEAST_CALL_S, deadline.remaining_s / 2))
+
+    def _renew(self) -> None:
+        """Replace the client. Threads that wait for the former one get librdkafka's _DESTROY, and ask again."""
+        self.client = self._connect()
 
     def _connect(self) -> AdminClient:
         with translated("making an admin client"):
@@ -132,9 +144,10 @@ class RetryingAdmin:
 
         Errors of `ignore` mean success, those of `answers` are raised as BrokerRefusedError, and those of `again` are
         retriable in this call. The first request may take `first_s` seconds before it is made again, each later one
-        twice as long. `needs` says what to grant if the brokers deny the call.
+        twice as long. A client that got no answer in time is replaced, as librdkafka may wait for ever for a broker
+        that it takes for the controller and that is gone. `needs` says what to grant if the brokers deny the call.
         """
-        limit_s = first_s
+        limit_s = self.first_limit_s(deadline, first_s)
         while True:
             try:
                 return _result(ask(min(limit_s, max(0.1, deadline.remaining_s))), deadline)
@@ -147,12 +160,15 @@ class RetryingAdmin:
                 ours = translate(error.args[0], doing, needs)
                 if code in again:
                     ours = RetriableError(ours.message)
+                if code in _SILENCE:
+                    self._renew()
                 if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
                     raise ours from error
                 limit_s = min(2 * limit_s, _CALL_S)
                 if code in _STALE:
                     self.metadata(deadline, doing)
             except TimeoutError as error:
+                self._renew()
                 raise RetriableError(f"Failed {doing}: no answer from the brokers in time.") from error
 
 

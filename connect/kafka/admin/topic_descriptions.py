@@ -17,7 +17,6 @@ _NOT_THERE: Final = frozenset({
     KafkaError.LEADER_NOT_AVAILABLE,
 })  # fmt: skip
 """Brokers answer with these errors if a topic does not exist, does not exist yet, cannot exist, or is hidden."""
-_REQUEST_S: Final = 10.0
 _NO_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 """Kafka's Uuid gives sixteen zero bytes as this base64."""
 
@@ -49,7 +48,7 @@ def id_text(given: Any) -> str | None:
 def described(admin: RetryingAdmin, names: Collection[str], deadline: Deadline) -> dict[str, TopicDescription]:
     """Return the topics that exist among these; missing ones are left out."""
     wanted = list(dict.fromkeys(names))
-    asked = asked_of_each(admin, wanted, _REQUEST_S) if wanted else {}
+    asked = asked_of_each(admin, wanted, admin.first_limit_s(deadline)) if wanted else {}
     found: dict[str, TopicDescription] = {}
     for name in wanted:
 
