@@ -30,6 +30,11 @@ class Client:
     def __init__(self, errors: dict[str, list[KafkaError]]) -> None:
         self.errors = errors
         self.sizes: list[int] = []
+        self.connections = 0
+
+    def connect(self) -> Client:
+        self.connections += 1
+        return self
 
     def describe_configs(self, resources: Sequence[Any], request_timeout: float) -> dict[Any, Future[Any]]:
         self.sizes.append(len(resources))
@@ -49,7 +54,8 @@ class Client:
 
 def _changes(errors: dict[str, list[KafkaError]]) -> tuple[TopicChanges, Client]:
     changes, client = TopicChanges({"bootstrap.servers": "127.0.0.1:1"}), Client(errors)
-    changes._admin.client = client  # type: ignore[assignment]
+    changes._admin._connect = client.connect  # type: ignore[method-assign, assignment]
+    changes._admin.client = client.connect()  # type: ignore[assignment]
     return changes, client
 
 
@@ -67,10 +73,10 @@ def test_topics_that_are_gone_or_denied_are_left_out_and_logged(caplog: pytest.L
     assert "describing the configs of topic hidden" in caplog.text
 
 
-def test_brokers_that_are_away_are_asked_again_until_the_deadline() -> None:
+def test_brokers_that_are_away_are_asked_again_by_a_new_client_until_the_deadline() -> None:
     changes, client = _changes({"o": [AWAY, GONE]})
     assert changes.own_configs(["o"], Deadline.after(5)) == {}
-    assert client.sizes == [1, 1]
+    assert (client.sizes, client.connections) == ([1, 1], 2)
     changes, _ = _changes({"o": [AWAY]})
     with pytest.raises(RetriableError):
         changes.own_configs(["o"], Deadline.after(0.1))
