@@ -99,8 +99,10 @@ TASK_METRICS: Final = (
           "were first seen; 0 when all is committed.", "as for lag_rows."),
     _task("source_lag_s", "source_lag_seconds", "seconds",
           "How far the source is behind: 0 when all that it had at the last look is in Kafka, else no row that is not "
-          "in Kafka is older than this; as long as it is paused or cannot be asked, the time since the last look. "
-          "Sources that tell of it: JDBC, Debezium's, Cassandra's; an agent tells that of its node.",
+          "in Kafka is older than this; as long as it is paused or cannot be asked, the time since the last look. A "
+          "task whose first look is not over counts from its own start, also one that is made anew while its connector "
+          "is paused: rows may wait for longer. Sources that tell of it: JDBC, Debezium's, Cassandra's; an agent tells "
+          "that of its node.",
           "where it grows, the source is read too slowly, a table is left aside or the database is away: connect "
           "connectors why NAME."),
     _task("source_lag_rows", "source_lag_rows", "rows",

@@ -46,6 +46,8 @@ class Source:
     sent: int = 0
     waits_since_s: float | None = None
     """This is when the first row came that is not in Kafka yet, in epoch seconds."""
+    remade_s: float = 0.0
+    """This is when its task was last made anew, perhaps, in epoch seconds. A paused one counts its lag from there."""
 
     def insert(self, count: int) -> None:
         """Take note of rows that were inserted."""
@@ -57,6 +59,13 @@ class Source:
         """Take note that time passes."""
         if self.state == "RUNNING":
             self.sent, self.waits_since_s = self.rows, None
+
+    @property
+    def least_lag_s(self) -> float:
+        """Return how many seconds a paused source must be behind at least."""
+        if self.waits_since_s is None:
+            return 0.0
+        return time.time() - max(self.waits_since_s, self.remade_s) - SLACK_S
 
 
 @dataclass
@@ -71,6 +80,11 @@ class Model:
         """Take note that time passes."""
         for one in (*self.sinks.values(), *self.sources.values()):
             one.settle()
+
+    def remake_tasks(self) -> None:
+        """Take note that tasks may be made anew now, as the leader moves them when others come and go."""
+        for source in self.sources.values():
+            source.remade_s = time.time()
 
     def state(self, name: str) -> str:
         """Return the state that a connector should have."""
