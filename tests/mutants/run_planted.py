@@ -3,13 +3,15 @@
 The tests are those marked `histories` or `attacks`, and those of hypothesis: their silence counts only if they find
 such defects. Histories draw seeds until one finds the defect or LIMIT_S is over, hypothesis what `make test` draws.
 A defect that names a theme is looked for by histories of this theme, of which others draw a share. The test that fails
-is run again without the defect: if it fails then, too, the machine may be too busy, and nothing is found. A run in
+is run again without the defect: if it fails then, too, and no later, the machine may be too busy, and nothing is found.
+Histories of both runs are kept in build/histories, as `planted-` and `clean-`. A run in
 which a service of the tests does not start says nothing of the product: it is done again, STARTS times at most.
 Names given as arguments choose the defects that contain one of them.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -58,18 +60,31 @@ def search(tree: Path, defect: Mutant) -> Search:
         failed, said = _fails(tree, defect.tests, {**settings, SECONDS: str(LIMIT_S)})
     finally:
         file.write_text(text, encoding="utf-8")
-    for saved in (tree / FOLDER).glob("*.json"):
-        (ROOT / FOLDER).mkdir(parents=True, exist_ok=True)
-        shutil.copy(saved, ROOT / FOLDER / f"planted-{saved.name}")
+    planted = _kept(tree, "planted")
     passed = said.count("as promised\n")
     if not failed:
         return Search(NOT_FOUND, passed)
     error, seed, test = _error(said), _SEED.search(said), _TEST.search(said)
     tests = [test[1]] if test else defect.tests
     fails_without, said = _fails(tree, tests, {**settings, SEED: seed[1]} if seed else settings)
-    if fails_without:
+    if fails_without and not _fails_later(planted, _kept(tree, "clean")):
         return Search(UNSURE, passed, f"{error}; without the defect: {_error(said)}")
     return Search(FOUND, passed, error)
+
+
+def _kept(tree: Path, run: str) -> Mapping[str, int]:
+    """Move the failed histories of a run out of the tree; return the number of steps of each, by its file's name."""
+    (ROOT / FOLDER).mkdir(parents=True, exist_ok=True)
+    steps = {}
+    for saved in (tree / FOLDER).glob("*.json"):
+        steps[saved.name] = len(json.loads(saved.read_text(encoding="utf-8"))["steps"])
+        shutil.move(saved, ROOT / FOLDER / f"{run}-{saved.name}")
+    return steps
+
+
+def _fails_later(planted: Mapping[str, int], clean: Mapping[str, int]) -> bool:
+    """Return True if each history that fails without the defect got further than it did with the defect."""
+    return bool(clean) and all(name in planted and steps > planted[name] for name, steps in clean.items())
 
 
 def _error(said: str) -> str:

@@ -65,3 +65,29 @@ def test_what_passes_has_not_found_it(tmp_path: Path) -> None:
 
 def test_what_fails_without_the_defect_has_not_found_it(tmp_path: Path) -> None:
     assert search(tree(tmp_path, promise="value() > 2"), DEFECT).outcome == UNSURE
+
+
+HISTORY = """
+import json
+import pytest
+from pathlib import Path
+from product import value
+@pytest.mark.histories
+def test_history():
+    folder = Path("build/histories")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "part-1.json").write_text(json.dumps({"steps": ["a step"] * {STEPS}[value()]}))
+    raise AssertionError("a step failed")
+"""
+
+
+@pytest.mark.parametrize(("steps", "outcome"), [({1: 5, 2: 4}, FOUND), ({1: 4, 2: 4}, UNSURE), ({1: 3, 2: 4}, UNSURE)])
+def test_a_history_that_gets_further_without_the_defect_has_found_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: dict[int, int], outcome: str
+) -> None:
+    monkeypatch.setattr("tests.mutants.run_planted.ROOT", tmp_path / "root")
+    tree(tmp_path)
+    (tmp_path / "test_it.py").write_text(HISTORY.replace("{STEPS}", str(steps)))
+    assert search(tmp_path, DEFECT).outcome == outcome
+    kept = tmp_path / "root" / "build" / "histories"
+    assert {file.name for file in kept.iterdir()} == {"planted-part-1.json", "clean-part-1.json"}
