@@ -115,6 +115,12 @@ def select(
     return statement.suffix_with(sa.text(source.suffix.replace(":", "\\:"))) if source.suffix else statement
 
 
+def moment(source: Source, plan: ColumnPlan) -> sa.ColumnElement[Any]:
+    """Return the expression of a timestamp by which rows are ordered: as fine as the offset that is stored of it."""
+    column = source.column(plan.name)
+    return _PROJECTED[plan.projection](column) if plan.projection is Projection.MICROSECONDS else column
+
+
 def first_value(source: Source, column: sa.ColumnElement[Any]) -> sa.Select[Any]:
     """Return a statement that reads some value of a column that is not null, to see its form."""
     return sa.select(column).select_from(source.relation).where(column.is_not(None)).limit(1)
@@ -137,6 +143,8 @@ _PROJECTED: dict[Projection, Callable[[sa.ColumnElement[Any]], sa.ColumnElement[
     Projection.NUMBER: lambda column: sa.cast(column, sa.Numeric),
     Projection.BOOLEAN_OF_BIT: lambda column: sa.cast(sa.cast(column, sa.Integer), sa.Boolean),
     Projection.INTEGER_OF_BIT: lambda column: column.op("+")(sa.literal_column("0")),
+    # These are functions of DuckDB, the only database whose types ask for it.
+    Projection.MICROSECONDS: lambda column: sa.func.make_timestamp(sa.func.epoch_us(column), type_=sa.DateTime()),
 }
 
 

@@ -14,7 +14,7 @@ from connectors.jdbc.connection.connection import Database
 from connectors.jdbc.database import catalog
 from connectors.jdbc.database.cursor_comparison import TimestampForm, now_us_of
 from connectors.jdbc.database.explain import reads_all
-from connectors.jdbc.database.query import Source, every_column, first_value, query_source, table_source
+from connectors.jdbc.database.query import Source, every_column, first_value, moment, query_source, table_source
 from connectors.jdbc.database.query_shape import describe_query
 from connectors.jdbc.database.table_shape import TableShape
 from connectors.jdbc.follow import offsets
@@ -323,7 +323,7 @@ class PlanBuilder:
         ConnectError: a column is missing.
         """
         columns = self.timestamp_columns()
-        expressions = [self.source.column(c.name) for c in columns]
+        expressions = [moment(self.source, c) for c in columns]
         expression = expressions[0] if len(expressions) == 1 else sa.func.coalesce(*expressions)
         self._order += (columns[0].name,) if len(columns) == 1 else ("",)
         places = [self.shape.columns.index(c) for c in columns]
@@ -348,7 +348,7 @@ class PlanBuilder:
 
     def _bound(self) -> TimestampBound:
         columns = self.timestamp_columns()
-        expressions = [self.source.column(c.name) for c in columns]
+        expressions = [moment(self.source, c) for c in columns]
         expression = expressions[0] if len(expressions) == 1 else sa.func.coalesce(*expressions)
         instants = columns[0].raw is Raw.INSTANT
 

@@ -53,6 +53,7 @@ class Projection(StrEnum):
     NUMBER = "number"
     BOOLEAN_OF_BIT = "boolean of bit"
     INTEGER_OF_BIT = "integer of bit"
+    MICROSECONDS = "microseconds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,10 +229,11 @@ def _mapped(precision: int, scale: int, mapping: str) -> s.Schema | None:
 
 def _date_time(kind: t.DateTime, rules: TypeRules) -> Classified:
     raw = Raw.INSTANT if rules.types.is_instant(kind) else Raw.WALL_CLOCK
+    projection = rules.types.moments(kind)
     if rules.precision is TimePrecision.CONNECT:
-        return raw, timestamp_schema(rules.granularity), _AS_IS
+        return raw, timestamp_schema(rules.granularity), projection
     digits = rules.types.fraction_digits(kind)
-    return raw, time_types.timestamp_schema(rules.precision, digits, zoned=raw is Raw.INSTANT), _AS_IS
+    return raw, time_types.timestamp_schema(rules.precision, digits, zoned=raw is Raw.INSTANT), projection
 
 
 def _time(kind: t.Time, rules: TypeRules) -> Classified:

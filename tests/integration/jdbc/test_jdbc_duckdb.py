@@ -102,6 +102,26 @@ def test_a_bulk_read_goes_on_behind_its_last_key(file: Path, key: str) -> None:
     assert len(first) == 2
 
 
+@pytest.mark.parametrize("reader", ["auto", "generic"])
+@pytest.mark.parametrize("mode", ["timestamp", "timestamp+incrementing"])
+def test_rows_ordered_by_nanoseconds_come_once(file: Path, reader: str, mode: str) -> None:
+    run(file, "CREATE TABLE t (id INTEGER PRIMARY KEY, ts TIMESTAMP_NS)", "INSERT INTO t (id) VALUES (90)")
+    falling = "('2024-01-01 00:00:00.00000100' || (10 - i))::TIMESTAMP_NS"
+    run(file, f"INSERT INTO t SELECT i, {falling} FROM range(1, 9) r(i)")
+    store = OffsetStore()
+    more = {
+        "mode": mode, "timestamp__column__name": "ts", "table__whitelist": "t", "reader": reader,
+        "batch__max__rows": 3, "validate__non__null": "false", "timestamp__granularity": "micros_long",
+    } | ({"incrementing__column__name": "id"} if "incrementing" in mode else {})  # fmt: skip
+    came = []
+    for later in ("'2024-01-01 00:00:00.000001999'", "'2024-01-01 00:00:00.000003001'"):
+        task = opened(file, store, **more)
+        came.append([(row["id"], row["ts"] - 1704067200000000) for row in rows(batches(task, store))])
+        task.close()
+        run(file, f"INSERT INTO t SELECT max(id) + 1, {later} FROM t")
+    assert came == [[(number, 1) for number in range(1, 9)], [(91, 2)]]
+
+
 def test_new_and_changed_rows_come_once_and_others_write_between_passes(file: Path) -> None:
     run(file, "CREATE TABLE t (id INTEGER, ts TIMESTAMP NOT NULL)")
     run(file, "INSERT INTO t SELECT i, TIMESTAMP '2024-01-01' + INTERVAL (i // 3) SECOND FROM range(1, 9) r(i)")

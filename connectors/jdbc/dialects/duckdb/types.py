@@ -26,13 +26,17 @@ class TinyInt(sa.SmallInteger):
     __visit_name__ = "small_integer"
 
 
+class NanosecondTimestamp(sa.DateTime):
+    """Holds a timestamp with nine digits of a second."""
+
+
 _NAMED: Final[dict[str, t.TypeEngine[Any]]] = {
     "BOOLEAN": sa.Boolean(), "TINYINT": TinyInt(), "SMALLINT": sa.SmallInteger(), "UTINYINT": sa.SmallInteger(),
     "INTEGER": sa.Integer(), "USMALLINT": sa.Integer(), "BIGINT": sa.BigInteger(), "UINTEGER": sa.BigInteger(),
     "UBIGINT": UnsignedBigInteger(), "FLOAT": sa.REAL(), "DOUBLE": sa.DOUBLE(), "VARCHAR": sa.Text(),
     "BLOB": sa.LargeBinary(), "DATE": sa.Date(), "TIME": sa.Time(), "UUID": sa.Uuid(), "JSON": sa.JSON(),
     "TIMESTAMP": sa.DateTime(), "TIMESTAMP_S": sa.DateTime(), "TIMESTAMP_MS": sa.DateTime(),
-    "TIMESTAMP_NS": sa.DateTime(), "TIMESTAMP WITH TIME ZONE": sa.DateTime(timezone=True),
+    "TIMESTAMP_NS": NanosecondTimestamp(), "TIMESTAMP WITH TIME ZONE": sa.DateTime(timezone=True),
 }  # fmt: skip
 
 
@@ -52,3 +56,7 @@ class DuckDbTypes(ColumnTypes):
     """Tells which values the column types of DuckDB hold."""
 
     documents = Projection.TEXT
+
+    def moments(self, kind: sa.DateTime) -> Projection:
+        """Return that timestamps of nanoseconds are read and ordered as microseconds, which DuckDB rounds."""
+        return Projection.MICROSECONDS if isinstance(kind, NanosecondTimestamp) else Projection.AS_IS

@@ -43,6 +43,11 @@ class ColumnTypes:
         """Return True if values of a type are instants; False if they are times of a wall clock, without a zone."""
         return bool(kind.timezone)
 
+    def moments(self, kind: t.DateTime) -> Projection:
+        """Return how SQL converts timestamps of a type that is finer than the microseconds of offsets and records."""
+        del kind
+        return Projection.AS_IS
+
     def bit(self, *, is_one: bool) -> Classified:
         """Return the kind, schema and projection of a column of bits. With `is_one` its values have one bit."""
         del is_one
