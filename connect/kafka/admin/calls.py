@@ -115,7 +115,7 @@ class RetryingAdmin:
         limit_s = _COORDINATOR_CALL_S
         while True:
             client = self._connect()
-            how = partial(self.call, ignore=ignore, answers=answers, first_s=limit_s)
+            how = partial(self.call, ignore=ignore, answers=answers, first_s=limit_s, by_own_client=False)
             try:
                 return how(partial(ask, client), deadline.sooner(limit_s), doing)
             except RetriableError as error:
@@ -139,6 +139,7 @@ class RetryingAdmin:
         again: Collection[int] = (),
         first_s: float = _CALL_S,
         needs: Needs | None = None,
+        by_own_client: bool = True,
     ) -> Any:
         """Ask until there is an answer, and return it.
 
@@ -146,8 +147,10 @@ class RetryingAdmin:
         retriable in this call. The first request may take `first_s` seconds before it is made again, each later one
         twice as long. A client that got no answer in time is replaced, as librdkafka may wait for ever for a broker
         that it takes for the controller and that is gone. `needs` says what to grant if the brokers deny the call.
+        Without `by_own_client` the question goes by a client of the caller, which has all of `first_s` for an answer.
         """
-        limit_s = self.first_limit_s(deadline, first_s)
+        limit_s = self.first_limit_s(deadline, first_s) if by_own_client else first_s
+        renew = self._renew if by_own_client else _keep
         while True:
             try:
                 return _result(ask(min(limit_s, max(0.1, deadline.remaining_s))), deadline)
@@ -161,19 +164,23 @@ class RetryingAdmin:
                 if code in again:
                     ours = RetriableError(ours.message)
                 if code in _SILENCE:
-                    self._renew()
+                    renew()
                 if type(ours) is not RetriableError or not deadline.wait(_PAUSE_S):
                     raise ours from error
                 limit_s = min(2 * limit_s, _CALL_S)
                 if code in _STALE:
                     self.metadata(deadline, doing)
             except TimeoutError as error:
-                self._renew()
+                renew()
                 raise RetriableError(f"Failed {doing}: no answer from the brokers in time.") from error
 
 
 class BrokerRefusedError(Exception):
     """Says that the broker refused the request with an error that the caller expects."""
+
+
+def _keep() -> None:
+    """Keep the client that was asked: it is the caller's."""
 
 
 def _result(answer: Answer, deadline: Deadline) -> Any:

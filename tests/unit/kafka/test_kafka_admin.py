@@ -36,6 +36,25 @@ def test_a_request_that_gets_lost_is_made_again_with_more_patience_each_time():
     assert limits_s == [10.0, 10.0, 10.0]
 
 
+def test_a_coordinator_has_the_whole_time_for_its_answer_and_the_own_client_stays():
+    limits_s: list[float] = []
+
+    def ask(_client: AdminClient, timeout_s: float) -> Future[str]:
+        limits_s.append(round(timeout_s, 1))
+        answer: Future[str] = Future()
+        if len(limits_s) < 3:
+            answer.set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
+        else:
+            answer.set_result("answered")
+        return answer
+
+    admin = RetryingAdmin({"bootstrap.servers": "127.0.0.1:1"})
+    own = admin.client
+    assert admin.call_coordinator(ask, Deadline.after(60), "asking") == "answered"
+    assert limits_s[0] == 2.0
+    assert admin.client is own
+
+
 def test_metadata_that_does_not_come_is_asked_for_by_a_new_client_with_more_patience(monkeypatch):
     asked: list[tuple[AdminClient, float]] = []
 
