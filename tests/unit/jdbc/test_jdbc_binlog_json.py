@@ -132,6 +132,7 @@ _SAME_TEXT = (
 )
 
 
+@pytest.mark.attacks
 @pytest.mark.parametrize(
     "stored",
     [

@@ -196,6 +196,7 @@ def test_any_changes_cut_anywhere_come_back_as_written(steps, cuts):
     assert found == wanted
 
 
+@pytest.mark.attacks
 @pytest.mark.parametrize("size", [5, 50, 1 << 20, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF])
 def test_a_value_that_is_longer_than_its_message_shows_no_memory_of_the_worker(log, size):
     log.insert(1, ["1", None, "last"])

@@ -70,6 +70,7 @@ def test_a_commit_that_sqlite_refused_is_not_taken_for_one_that_is_there(lake):
     assert lake.numbers() == [(0, n) for n in range(20)]
 
 
+@pytest.mark.attacks
 def test_a_commit_that_is_said_to_be_done_and_is_not_claims_nothing(lake, commits):
     task = lake.task()
     task.put(rows(0, 0, 10), soon())
